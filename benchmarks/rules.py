@@ -1,14 +1,16 @@
 """Rows that break rules, distances and seconds, with and without the rules in the schema, on tables of business columns.
 
-    python benchmarks/rules.py [--tables bank adult ...] [--methods mst aim] [--epsilons 1 inf] [--show]
+    python benchmarks/rules.py [--tables bank adult ...] [--methods mst aim] [--epsilons 1 inf] [--compare] [--show]
 
 Needs SYNTABULA_DATA. Schemas are drafts of the tables, taken as public; tables of more than 20,000 rows are cut to
-20,000 drawn with seed 0. Both runs of a pair differ in the rules alone. Each finished run is a line of --results.
+20,000 drawn with seed 0. Both runs of a pair differ in the rules alone. Each finished run is a line of --results. With
+--compare, orders are stated as comparisons under `require`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import time
@@ -78,13 +80,14 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=[*RULES])
     parser.add_argument("--methods", nargs="+", default=["mst", "aim"])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1, math.inf])
+    parser.add_argument("--compare", action="store_true", help="state orders as comparisons under require")
     parser.add_argument("--results", type=Path, default=FOUND)
     parser.add_argument("--show", action="store_true", help="print what the file holds, run nothing")
     options = parser.parse_args()
     asked = ("table", "method", "epsilon", "rules")
     done = [tuple(run[key] for key in asked) for run in found(options.results)]
     for table in [] if options.show else options.tables:
-        frame, schema = ruled(table)
+        frame, schema = ruled(table, compare_ends=options.compare)
         for method in options.methods:
             for epsilon in options.epsilons:
                 for with_rules in (False, True):
@@ -98,8 +101,8 @@ def main() -> None:
     show(found(options.results))
 
 
-def ruled(name: str) -> tuple[pd.DataFrame, st.Schema]:
-    """Return a table and its schema with rules."""
+def ruled(name: str, *, compare_ends: bool = False) -> tuple[pd.DataFrame, st.Schema]:
+    """Return a table and its schema with rules; orders as comparisons if `compare_ends`."""
     frame = st.datasets.load(name).frame
     if name == "lending_club_2007_2011":
         frame = frame[LOANS].dropna(subset=["annual_inc"])
@@ -126,6 +129,12 @@ def ruled(name: str) -> tuple[pd.DataFrame, st.Schema]:
         proposed = proposed_rules(read(frame), drafted)
         assert proposed is not None
         stated = {"derive": dict(proposed.derive)}
+    if compare_ends:
+        pairs = [pair for order in stated.pop("order", []) for pair in itertools.pairwise(order)]
+        stated["require"] = [
+            *stated.get("require", []),
+            *(f"{a} <= {b} or {a} is null or {b} is null" for a, b in pairs),
+        ]
     return frame, st.Schema(columns, rules=st.Rules(**stated))
 
 

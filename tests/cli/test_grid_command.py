@@ -37,11 +37,22 @@ def test_selectors_and_models_are_listed(run):
     assert "Discretizers, for --discretizer:" in ran.out
 
 
-def test_the_name_of_another_kind_of_part_is_said_to_be_one(run):
-    ran = run("methods", "all_pairs")
+@pytest.mark.parametrize(
+    ("name", "title", "option"),
+    [
+        ("all_pairs", "Selector all_pairs, for --selector all_pairs --model MODEL. Every pair", None),
+        ("adaptive", "Selector adaptive, for --selector adaptive", "--option max_rounds="),
+        ("gum", "Model gum, for --selector SELECTOR --model gum. Records", "--option passes=50"),
+        ("kmeans", "Discretizer kmeans, for --discretizer kmeans. Cells", None),
+    ],
+)
+def test_parts_of_methods_are_described_as_methods_are(run, name, title, option):
+    ran = run("methods", name)
 
-    assert ran.code == 2
-    assert "there is no method 'all_pairs', but a selector of that name; methods are auto" in ran.err
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith(title)
+    assert option is None or option in ran.out
+    assert "iterations" not in ran.out  # of the model pgm
 
 
 def test_the_options_of_a_pair_are_listed(run):

@@ -41,6 +41,10 @@ def counted(table: EncodedTable, clique: tuple[str, ...]) -> np.ndarray:
     return counts
 
 
+def one_way(model: HardRows, column: str) -> np.ndarray:
+    return model.marginals([(column,)])[0] / model.total
+
+
 @each_kind
 class TestMarginals:
     def test_they_are_the_counts_of_the_records_times_their_weight(self, kind: HardRows) -> None:
@@ -211,6 +215,26 @@ class TestFit:
 
         assert narrow.state()[1]["rows"].dtype == np.uint8
         assert fitted(kind).state()[1]["rows"].dtype == np.uint16
+
+    def test_impossible_cells_have_no_records_and_columns_stay(self, kind: HardRows) -> None:
+        cells = np.ones((3, 4), dtype=np.bool_)
+        cells[0, 3] = cells[2, 0] = False
+        model, plain = fitted(kind.with_possible({("a", "b"): cells})), fitted(kind)
+        rows = model.sample(5000, rng())
+
+        assert cells[rows.column("a").astype(np.intp), rows.column("b").astype(np.intp)].all()
+        for column in ("a", "b"):
+            assert np.abs(one_way(model, column) - one_way(plain, column)).sum() / 2 < 0.01
+        # Without weights, discarding them would change a column by more.
+        kept = plain.marginals([("a", "b")])[0] * cells
+        assert np.abs(kept.sum(axis=1) / kept.sum() - one_way(plain, "a")).sum() / 2 > 0.02
+
+    def test_records_stay_where_hardly_any_is_possible(self, kind: HardRows) -> None:
+        nothing = {("a", "b"): np.zeros((3, 4), dtype=np.bool_), ("a",): np.zeros(9, dtype=np.bool_)}
+
+        assert np.array_equal(
+            fitted(kind.with_possible(nothing)).state()[1]["rows"], fitted(kind).state()[1]["rows"]
+        )
 
     def test_measurements_that_do_not_fit_are_refused(self, kind: HardRows) -> None:
         with pytest.raises(ArgumentError, match="at least one"):

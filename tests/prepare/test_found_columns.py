@@ -232,11 +232,15 @@ def test_values_beyond_found_bounds_are_told_in_percent() -> None:
     thin = np.rint(2 ** rng.uniform(9, 15, 400))
     frame = pd.DataFrame({"days": np.append(rng.integers(10, 60, N - thin.size), thin).astype(np.int64)})
 
+    release, messages = fitted(frame, epsilon=1.0)
+
     assert any(
         m.startswith("column 'days': some values seem to lie beyond the bounds that were found")
         and "of the values (noisy counts)" in m
-        for m in told(frame, epsilon=1.0)
+        for m in messages
     )
+    assert 0.01 <= release.privacy.cut_off["days"] < 0.2
+    assert "moved to the nearest bound (noisy fractions): days" in " ".join(release.privacy.text().split())
 
 
 def test_types_that_noise_hides_are_told_together(tmp_path: Path) -> None:

@@ -509,6 +509,19 @@ def test_texts_whose_categories_noise_hides_are_named_with_what_to_do() -> None:
     assert PrivacyStatement.from_json(json.loads(json.dumps(hidden.to_json()))) == hidden
 
 
+def test_values_beyond_found_bounds_are_told_in_percent() -> None:
+    cut = statement(cut_off={"age": 0.031, "job": 0.0149})
+
+    text = " ".join(cut.text().split())
+    assert (
+        "beyond the bounds that were found are moved to the nearest bound (noisy fractions): age (3%), job (1%)"
+        in text
+    )
+    assert cut.to_json()["cut_off"] == {"age": 0.031, "job": 0.0149}
+    assert "cut_off" not in statement().to_json()
+    assert PrivacyStatement.from_json(json.loads(json.dumps(cut.to_json()))) == cut
+
+
 class TestFolded:
     def test_the_same_for_many_columns_is_one_line(self) -> None:
         steps = [

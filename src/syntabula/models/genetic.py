@@ -102,7 +102,7 @@ class Genetic(HardRows):
         )
         enough = noise if self._stops(measurements, total) else 0.0
         self._evolve(Evolution(rows, self.domain.sizes, goals), enough, rng)
-        return replace(self, _total=total, _rows=rows)
+        return replace(self, _total=total, _rows=self._within_rules(rows, rng))
 
     def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
         return n_rows * len(cliques) * _SECONDS_PER_ROW_AND_MARGINAL

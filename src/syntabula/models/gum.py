@@ -95,7 +95,8 @@ class GUM(HardRows):
             Join((c,), (), np.ones(self.domain.size(c))) for c in self.domain.columns if c not in measured
         ]
         self._draw(rows, [*joins[::-1], *rest], rng)
-        return replace(self, _total=total, _rows=np.ascontiguousarray(rows.T))
+        records = self._within_rules(np.ascontiguousarray(rows.T), rng)
+        return replace(self, _total=total, _rows=records)
 
     def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
         cells = sum(self.domain.cells(c) for c in cliques)

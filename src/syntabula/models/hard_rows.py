@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -14,12 +14,17 @@ from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement, check_measurements
-from syntabula.models.base import MarginalModel
-from syntabula.models.row_set import RowSet
+from syntabula.models.base import BoolArray, MarginalModel
+from syntabula.models.row_set import Records, RowSet, draw_codes
 
 _FIT_STREAM = 1
 
 _LEAST_ROWS = 1000
+_LEAST_POSSIBLE = 0.01
+"""Share of a fit's records in possible cells below which they are left, to be discarded when rows are drawn."""
+_SWEEPS = 20
+_MOST_WEIGHT = 3.0
+"""Largest weight of a record when they are drawn anew, in means of those that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +42,8 @@ class HardRows(RowSet, MarginalModel, ABC):
     """Memory of a fit for each cell and column of a marginal."""
     _bytes_per_row: ClassVar[int] = 0
 
+    _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
+
     @abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements."""
@@ -44,6 +51,15 @@ class HardRows(RowSet, MarginalModel, ABC):
     @abstractmethod
     def _fit_seconds(self, cliques: Sequence[Clique], n_rows: int) -> float:
         """Return a rough time for a fit with this many records on one core."""
+
+    @property
+    def possible(self) -> Mapping[Clique, BoolArray]:
+        """Which combinations of codes are possible."""
+        return self._possible
+
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
+        """Return the same model, whose fits end with records in cells that are possible alone, if there are some."""
+        return replace(self, _possible=dict(cells))
 
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
@@ -77,6 +93,34 @@ class HardRows(RowSet, MarginalModel, ABC):
     def _records_for(self, total: float) -> int:
         """Return the number of records for an estimated total: the total itself, within limits."""
         return min(max(round(min(total, self.max_rows)), _LEAST_ROWS), self.max_rows)
+
+    def _within_rules(self, rows: Records, rng: np.random.Generator) -> Records:
+        """Return as many of these records as there are, without those in impossible cells.
+
+        They are drawn anew with weights by which the columns with impossible cells keep their distribution (iterative
+        proportional fitting): those that are left alone would have another.
+        """
+        masks = {
+            clique: cells
+            for clique, cells in self._possible.items()
+            if all(c in self.domain for c in clique) and self.domain.shape(clique) == cells.shape
+        }
+        kept = np.ones(len(rows), dtype=np.bool_)
+        for clique, cells in masks.items():
+            kept &= cells[tuple(rows[:, self.domain.index(c)] for c in clique)]
+        if kept.all() or kept.mean() < _LEAST_POSSIBLE:
+            return rows
+        ruled = [self.domain.index(c) for c in self.domain.columns if any(c in q for q in masks)]
+        weights = kept.astype(np.float64)
+        for _ in range(_SWEEPS):
+            for column in ruled:
+                codes = rows[:, column]
+                wanted, found = np.bincount(codes), np.bincount(codes, weights)
+                weights *= np.divide(wanted, found, out=np.zeros(found.size), where=found > 0)[codes]
+                # Few records of great weight would make other columns rougher than these are better.
+                np.minimum(weights, _MOST_WEIGHT * weights.sum() / kept.sum(), out=weights)
+        chosen: Records = rows[draw_codes(weights, len(rows), rng)]
+        return chosen
 
     def _check_measurements(self, measurements: Sequence[Measurement]) -> None:
         """Refuse measurements that do not match the domain, or whose fit would exceed the memory limit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ def _marginals(
     return dict(zip(columns, marginal_probabilities(tree, tables, columns, MOST_MB), strict=True))
 
 
-def _along(tree: JunctionTree, tables: list[FloatArray]) -> dict[Clique, FloatArray]:
+def _along(tree: JunctionTree, tables: Sequence[FloatArray]) -> dict[Clique, FloatArray]:
     """Return the distribution of a junction tree as a network: each column given those before it in its clique."""
     found: dict[Clique, FloatArray] = {}
     placed: set[str] = set()

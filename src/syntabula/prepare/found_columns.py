@@ -109,6 +109,7 @@ def find_columns(
     ledger: Ledger,
     noise: NoiseSource,
     progress: Progress,
+    cut_off: dict[str, float],
 ) -> dict[str, Column]:
     """Find the domains of columns, and warn of those that noise hides.
 
@@ -119,6 +120,7 @@ def find_columns(
         ledger: Pays for the spends.
         noise: Draws the noise.
         progress: Called with the name of a step and the fraction that is done.
+        cut_off: Gets the noisy fraction of the values beyond the bounds of a column, if it is worth saying.
 
     Returns:
         The columns in the order of the shares, with provenance `private`.
@@ -149,7 +151,7 @@ def find_columns(
                     "leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more "
                     "records"
                 ) from None
-    cut_off = {name: part for name, part in beyond.items() if part >= _CUT_OFF}
+    cut_off |= {name: part for name, part in beyond.items() if part >= _CUT_OFF}
     warn_of_hidden(
         list(cut_off),
         "some values seem to lie beyond the bounds that were found, and are moved to the nearest bound: "

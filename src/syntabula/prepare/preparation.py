@@ -235,6 +235,7 @@ class Preparation:
         counted: NoisyVector | None,
         progress: Progress,
         units: Units | None = None,
+        cut_off: dict[str, float] | None = None,
     ) -> Codec:
         """Find the undeclared domains, then the bins, and return the codec.
 
@@ -246,6 +247,7 @@ class Preparation:
             noise: Draws the noise.
             progress: Called with the name of a step and the fraction done.
             units: Whom the rows are about; None where each is about somebody else.
+            cut_off: Gets the noisy fraction of the values beyond the bounds of a column that were found.
 
         Raises:
             PrivateDomainError: If noise hides the bounds of most columns that need bounds, or everything.
@@ -265,6 +267,7 @@ class Preparation:
                 ledger=ledger,
                 noise=noise,
                 progress=progress,
+                cut_off={} if cut_off is None else cut_off,
             )
             schema = completed(schema, table.columns, found)
         most_bins = self.most_bins(ledger.budget, n_estimated)

@@ -75,6 +75,7 @@ def statement_of(
     types_read: bool,
     stored_types: Sequence[str] = (),
     made_anew: Sequence[str] = (),
+    cut_off: Mapping[str, float] | None = None,
     rules: Sequence[str] = (),
     rules_observed: bool = False,
 ) -> PrivacyStatement:
@@ -96,6 +97,7 @@ def statement_of(
         types_read=types_read,
         stored_types=tuple(stored_types),
         made_anew=tuple(made_anew),
+        cut_off=dict(cut_off or {}),
         rules=tuple(rules),
         rules_observed=rules_observed,
     )
@@ -196,6 +198,12 @@ def _public(statement: StatementFacts) -> list[str]:
         )
         lines += _wrapped(
             f"Rules that every row of the release satisfies, {source}, at no cost ({len(rules)}): {'; '.join(rules)}."
+        )
+    if statement.cut_off:
+        parts = ", ".join(f"{name} ({part:.0%})" for name, part in statement.cut_off.items())
+        lines += _wrapped(
+            "Of these columns, values beyond the bounds that were found are moved to the nearest bound (noisy "
+            f"fractions): {parts}. To keep them, state bounds in a schema."
         )
     anew = statement.made_anew
     if anew:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self
@@ -147,6 +147,8 @@ class StatementFacts:
         types_read: Whether the types of columns, or in JSON the set of columns, were inferred from the cells.
         stored_types: Undeclared columns whose stored types were used.
         made_anew: Columns whose values are running numbers: keys, and texts in which noise hides every category.
+        cut_off: For columns whose bounds were found, the noisy fraction of the values beyond them, if it is worth saying;
+            these values were moved to the nearest bound.
         rules: The schema's rules, which every row of the release satisfies.
         rules_observed: Whether these were read off the sensitive table.
     """
@@ -166,6 +168,7 @@ class StatementFacts:
     types_read: bool = False
     stored_types: tuple[str, ...] = ()
     made_anew: tuple[str, ...] = ()
+    cut_off: Mapping[str, float] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     rules_observed: bool = False
 
@@ -239,6 +242,7 @@ class StatementFacts:
             "types_read": self.types_read,
             "stored_types": list(self.stored_types),
             "made_anew": list(self.made_anew),
+            **({"cut_off": dict(self.cut_off)} if self.cut_off else {}),
         } | self._rules_to_json()
 
     def _rules_to_json(self) -> dict[str, Any]:
@@ -298,6 +302,7 @@ class StatementFacts:
             types_read=bool(facts.get("types_read", False)),
             stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
             made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
+            cut_off={str(name): float(part) for name, part in facts.get("cut_off", {}).items()},
             rules=tuple(str(rule) for rule in facts.get("rules", ())),
             rules_observed=bool(facts.get("rules_observed", False)),
         )

@@ -186,7 +186,10 @@ def fit_table(
         prepared = preparation_of(method, schema, found, types_found=True)
     raw = table if isinstance(table, RawTable) else columns
     assert raw is not None
-    codec = prepared.codec(raw, schema, ledger, noise, counted=counted, progress=preparing, units=units)
+    cut_off: dict[str, float] = {}
+    codec = prepared.codec(
+        raw, schema, ledger, noise, counted=counted, progress=preparing, units=units, cut_off=cut_off
+    )
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
@@ -234,6 +237,7 @@ def fit_table(
             types_read=types_read,
             stored_types=() if table.origin.is_text else tuple(found),
             made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
+            cut_off=cut_off,
             rules=() if rules is None else rules.rules.described(),
             rules_observed=rules is not None and rules.rules.provenance == "observed",
         ),

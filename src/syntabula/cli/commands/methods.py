@@ -25,12 +25,13 @@ _UNIFORM = Entry(
 def methods(
     context: typer.Context,
     method: Annotated[
-        str | None, typer.Argument(help="Show the options of this synthesizer.", metavar="METHOD")
+        str | None,
+        typer.Argument(help="Show the options of this synthesizer, selector or model.", metavar="METHOD"),
     ] = None,
     selector: options.Selector = None,
     model: options.Model = None,
 ) -> None:
-    """List synthesizers, selectors, models and discretizers, or the options of one synthesizer or pair."""
+    """List synthesizers, selectors, models and discretizers, or the options of one of them or of a pair."""
     console: Console = context.obj
     pair = selector_and_model(method, selector, model)
     if pair is not None:
@@ -64,11 +65,27 @@ def _list(console: Console) -> None:
     console.result("\n".join(lines), facts)
 
 
-def _describe(console: Console, method: str) -> None:
-    from syntabula import synthesizer
+def _describe(console: Console, name: str) -> None:
+    """Show a method; or, of this name, a selector or a model with its options, or a discretizer."""
+    from syntabula import Marginal, list_models, list_selectors, list_synthesizers, synthesizer
+    from syntabula._register import entries
 
-    kind = synthesizer(method)
-    _show(console, method, (kind.__doc__ or "").strip().splitlines()[0], kind)
+    known = {method.key for method in list_synthesizers()}
+    selector = next((s for s in list_selectors() if s.key == name and name not in known), None)
+    model = next((m for m in list_models() if m.key == name and name not in known), None)
+    discretizer = next((d for d in [_UNIFORM, *entries("discretizer")] if d.key == name), None)
+    if selector is not None:
+        title = f"Selector {name}, for --selector {name} --model MODEL. {selector.summary}"
+        _show(console, name, title, Marginal(selector=name, model="pgm"), only="selector")
+    elif model is not None:
+        title = f"Model {name}, for --selector SELECTOR --model {name}. {model.summary}"
+        _show(console, name, title, Marginal(selector="one_way", model=name), only="model")
+    elif discretizer is not None and name not in known:
+        title = f"Discretizer {name}, for --discretizer {name}. {discretizer.summary}"
+        console.result(title, {"key": name, "options": {}})
+    else:
+        kind = synthesizer(name)
+        _show(console, name, (kind.__doc__ or "").strip().splitlines()[0], kind)
 
 
 def _describe_pair(console: Console, selector: str, model: str) -> None:
@@ -78,10 +95,11 @@ def _describe_pair(console: Console, selector: str, model: str) -> None:
     _show(console, f"{selector}+{model}", title, Marginal(selector=selector, model=model))
 
 
-def _show(console: Console, key: str, title: str, kind: Any) -> None:
+def _show(console: Console, key: str, title: str, kind: Any, *, only: str | None = None) -> None:
     from syntabula import method_options, option_notes
 
     parts, notes = method_options(kind), option_notes(kind)
+    parts = {part: named for part, named in parts.items() if only in (None, part)}
     lines = [title]
     for part, named in parts.items():
         if named:
