@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import syntabula as st
 from syntabula.bench import peers
@@ -47,6 +48,8 @@ MOST_ROWS = 50_000
 """Rows of the largest tables, drawn with seed 0."""
 
 SCORES = ("rows", "tvd-2", "association")
+WITHIN = "tvd-2-within"
+"""Pairs again, in levels of the real range: values beyond count as its ends."""
 SHOWN = (
     "spikes",
     "round-values",
@@ -55,6 +58,7 @@ SHOWN = (
     "missing-cells",
     "invented-values",
     "tvd-2",
+    WITHIN,
     "association",
 )
 
@@ -187,7 +191,22 @@ def scores(frame: Any, drawn: Path, schema: st.Schema) -> dict[str, Any]:
         found["scores"][score.metric] = None if math.isnan(score.value) else round(score.value, 5)
         if worst := score.worst(1):
             found["worst"][score.metric] = [" x ".join(worst[0][0]), round(worst[0][1], 4)]
+    found["scores"][WITHIN] = round(pairs_within(frame, drawn, schema), 5)
     return found
+
+
+def pairs_within(frame: Any, drawn: Path, schema: st.Schema) -> float:
+    """Return the TVD of pairs in levels of the real range, which absurd values do not widen."""
+    held = pd.read_parquet(drawn)
+    for name, column in schema.columns.items():
+        if isinstance(column, Numeric):
+            held[name] = held[name].clip(frame[name].min(), frame[name].max())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        evaluation = st.evaluate(
+            frame, held, schema=schema, metrics=("tvd-2",), baselines=(), seed=0, workers=1
+        )
+    return evaluation.results[0].score.value
 
 
 def found(results: Path) -> list[dict[str, Any]]:

@@ -45,6 +45,41 @@ class TestSample:
         assert json.loads(ran.out) == {"out": "x.csv", "rows": 3, "release": str(released)}
 
 
+class TestParts:
+    def test_one_part_is_the_file_that_all_have(self, released, folder, run):
+        whole = run("sample", released, "-n", 50, "-o", "all.csv", "--parts", 12, "--seed", 5)
+        alone = run("sample", released, "-n", 50, "-o", "one.csv", "--part", "7/12", "--seed", 5, "--json")
+
+        assert (whole.code, alone.code) == (0, 0), whole.err + alone.err
+        assert json.loads(alone.out)["rows"] == 4
+        assert len([*(folder / "all.csv").iterdir()]) == 12
+        names = [*(folder / "one.csv").iterdir()]
+        assert [path.name for path in names] == ["part-07-of-12.csv"]
+        assert names[0].read_bytes() == (folder / "all.csv" / "part-07-of-12.csv").read_bytes()
+
+    def test_an_existing_part_is_exit_6(self, released, folder, run):
+        words = ["sample", released, "-n", 20, "-o", "x.csv", "--seed", 5]
+        assert run(*words, "--part", "2/3").code == 0
+
+        ran = run(*words, "--parts", 3)
+
+        assert ran.code == 6
+        assert "part-2-of-3.csv' exists already" in ran.err
+        assert [path.name for path in (folder / "x.csv").iterdir()] == ["part-2-of-3.csv"]
+        assert run(*words, "--parts", 3, "--force").code == 0
+        assert run(*words, "--parts", 4, "--force").code == 6
+
+    def test_what_is_no_part_is_exit_2(self, released, folder, run):
+        wrong = [
+            ["--part", word] for word in ("7", "7/", "/3", "0/3", "4/3", "a/3", "-1/3", "1/200000", "1/2/3")
+        ]
+        for words in [*wrong, ["--parts", "0"], ["--parts", "200000"], ["--part", "1/3", "--parts", "4"]]:
+            ran = run("sample", released, "-o", "x.csv", *words)
+            assert (ran.code, ran.err.count("error:")) == (2, 1), words
+        assert run("sample", released, "-o", "x.xml", "--parts", 2).code == 2
+        assert not [*folder.glob("x.*")]
+
+
 class TestConditions:
     def rows(self, path):
         with path.open(newline="", encoding="utf-8") as file:

@@ -37,6 +37,73 @@ def no_fit(monkeypatch):
     monkeypatch.setattr(Auto, "fit", fail)
 
 
+@pytest.fixture
+def parts(folder):
+    """A folder with the rows of people.csv in two Parquet files."""
+    (folder / "parts").mkdir()
+    people = pandas.read_csv("people.csv", keep_default_na=False)
+    for number, rows in enumerate((people[:100], people[100:])):
+        rows.to_parquet(folder / "parts" / f"{number}.parquet", index=False)
+    return folder / "parts"
+
+
+class TestTablesInParts:
+    OPTIONS = ("-o", "out.parquet", "--schema", "schema.yaml", "--method", "mst", "--seed", 1)
+
+    def test_are_learned_from_a_folder_or_a_pattern_as_from_one_file(self, parts, folder, run):
+        pandas.read_csv("people.csv", keep_default_na=False).to_parquet("people.parquet", index=False)
+        found = []
+
+        for source in ("people.parquet", "parts", "parts/*.parquet"):
+            ran = run("synth", source, *self.OPTIONS, "--force")
+            assert ran.code == 0, ran.err
+            found.append((folder / "out.parquet").read_bytes())
+
+        assert found[1:] == found[:1] * 2
+
+    def test_without_a_schema_are_refused_before_anything_is_spent(self, parts, run, folder):
+        ran = run("synth", "parts", "-o", "out.parquet", "--journal", "spent")
+
+        assert ran.code == 2
+        assert "needs a schema of all its columns" in ran.err
+        assert not (folder / "spent").exists()
+
+    def test_are_not_mixed_with_what_is_written(self, parts, run):
+        ran = run("synth", "parts", "-o", "parts/out.parquet", "--schema", "schema.yaml")
+
+        assert ran.code == 2
+        assert "lies in the folder of the table" in ran.err
+
+    def test_that_lack_a_column_or_are_damaged_say_which_file(self, parts, run):
+        pandas.read_parquet(parts / "1.parquet").drop(columns="job").to_parquet(parts / "1.parquet")
+        ran = run("synth", "parts", *self.OPTIONS)
+        assert ran.code == 2
+        assert "1.parquet" in ran.err
+        assert "no column 'job'" in ran.err
+
+        (parts / "1.parquet").write_bytes(b"nurse")
+        ran = run("synth", "parts", *self.OPTIONS)
+        assert ran.code == 3
+        assert "1.parquet" in ran.err
+        assert "nurse" not in ran.err
+
+    def test_are_planned_with_their_passes(self, parts, run):
+        facts = [
+            json.loads(
+                run("plan", source, "--schema", "schema.yaml", "--json", "--assume-rows", 10**7, *more).out
+            )
+            for source, more in (
+                ("people.csv", ()),
+                ("parts", ()),
+                ("parts", ("--discretizer", "uniform", "--bins", 9)),
+            )
+        ]
+
+        assert [f["passes"] for f in facts] == [None, 2, 1]
+        assert facts[1]["memory_mb"] < facts[0]["memory_mb"] / 4
+        assert "read 2 times" in run("plan", "parts", "--schema", "schema.yaml").out
+
+
 class TestHappyPath:
     def test_writes_a_table_and_prints_the_statement(self, folder, run):
         ran = run(*WITH_SCHEMA, "--epsilon", 1)

@@ -238,8 +238,10 @@ class TestReleases:
         assert loaded.privacy == release.privacy
         assert loaded.schema == release.schema
         cliques = [("job",), ("member", "age")]
+        # The other layout of the network's arrays in memory changes the last bit of its sums.
+        rounding = 1e-12 if method == "argn" else 0.0
         for one, other in zip(loaded.marginals(cliques), release.marginals(cliques), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-12)
+            np.testing.assert_allclose(one, other, rtol=rounding)
 
     def test_a_seed_repeats_the_fit_and_another_one_does_not(self, method: str, tmp_path: Path) -> None:
         fitted(method).save(tmp_path / "one")
@@ -274,6 +276,7 @@ class TestReleases:
         assert one.shape == (5,)  # three categories, other, missing
         # Bins are cut into parts after the fit, where values within them are not even.
         assert pair.shape == (5, release.codec.domain.size("age"))
+        assert pair.shape[1] >= 7  # six bins, missing
         np.testing.assert_allclose(turned, pair.T, atol=1e-6 * pair.sum())
         np.testing.assert_allclose(pair.sum(axis=1), one, atol=1e-6 * one.sum())
         assert (one >= 0).all()

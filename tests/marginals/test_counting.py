@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
-from syntabula.marginals import counting as memory
+from syntabula.marginals import parts
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.cover import cover
 from syntabula.marginals.domain import Domain
@@ -59,7 +59,7 @@ class TestCounts:
     def test_do_not_depend_on_where_the_rows_are_cut(self, case, chunk):
         encoded, cliques = case
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(memory, "CHUNK_ROWS", chunk)
+            patch.setattr(parts, "CHUNK_ROWS", chunk)
             assert_exact(encoded, cliques)
 
     @pytest.mark.parametrize("n", [65_535, 65_536, 65_537, 131_073])

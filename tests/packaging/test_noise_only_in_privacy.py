@@ -14,6 +14,8 @@ SOURCE = Path(syntabula.__file__).parent
 MAY_DRAW = {
     # Studies split tables and compare them with seeds that are stated; they are experiments, not releases.
     "bench": "numpy.random",
+    # A peer's own draws, in an environment of its own.
+    "bench/peers/sdv": "torch",
     # A released model is sampled: post-processing, on which no privacy rests.
     "synthesizers/release": "numpy.random",
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
@@ -62,14 +64,18 @@ MAY_DRAW = {
     "testing": "numpy.random",
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.
     "metrics/evaluate": "numpy.random",
+    # Rows of persons are held out to find the settings of a judge; it judges a released table.
+    "metrics/utility/tuning": "numpy.random",
     # A picture, which is not private and says so; its scores take a generator that they do not use.
     "report/marginal_picture": "numpy.random",
     # Options to try are drawn without a look at the table, as the guarantee of a private search takes it; how many
     # trials there are is drawn in privacy/. A search that is not private says so.
     "tuning": "numpy.random",
     # A page, which is not private and says so, shows some rows, and what two halves of a table differ by.
-    "report/plane": "numpy.random",
+    "metrics/plane": "numpy.random",
     "report/differences": "numpy.random",
+    # Persons whose rows a search of settings judges by.
+    "metrics/utility/tuning": "numpy.random",
     # Weights and batches of a model that only judges a released table.
     "metrics/utility/transformer": "torch",
     # A file is written under a temporary name that nothing else has.

@@ -103,10 +103,20 @@ class TestTune:
             search(trials=1, storage=tmp_path / "trials", seed=1)
 
     def test_a_file_that_holds_something_else_is_refused(self, tmp_path):
-        (tmp_path / "trials").write_text("age,pay\n1,2\n")
+        # Optuna takes the last line of a file for one that was not written to its end, and writes behind it.
+        for text in ("age,pay\n1,2\n", "notes\n", "{}\n", "[1]", "3\n"):
+            (tmp_path / "trials").write_text(text)
 
-        with pytest.raises(ArgumentError, match="holds no search"):
+            with pytest.raises(ArgumentError, match="holds no search"):
+                search(trials=1, storage=tmp_path / "trials")
+            assert (tmp_path / "trials").read_text() == text
+
+    def test_a_file_with_the_name_of_its_lock_is_left_alone(self, tmp_path):
+        (tmp_path / "trials.lock").write_text("mine")
+
+        with pytest.raises(ArgumentError, match=r"trials.lock' has the name of the lock"):
             search(trials=1, storage=tmp_path / "trials")
+        assert (tmp_path / "trials.lock").read_text() == "mine"
 
     def test_a_file_in_use_is_refused_until_its_search_ends(self, tmp_path, monkeypatch):
         refused = []

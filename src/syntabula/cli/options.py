@@ -27,6 +27,14 @@ Table = Annotated[
     Path,
     typer.Argument(help="The sensitive table: CSV, JSON lines, Parquet, Arrow or .xlsx.", metavar="TABLE"),
 ]
+LargeTable = Annotated[
+    Path,
+    typer.Argument(
+        help="The sensitive table: CSV, JSON lines, Parquet, Arrow or .xlsx; with a schema also a folder, or a quoted "
+        "pattern such as 'parts/*.parquet'.",
+        metavar="TABLE",
+    ),
+]
 ReleaseFile = Annotated[
     Path, typer.Argument(help="Release file that `synth --save` wrote.", metavar="RELEASE")
 ]
@@ -151,6 +159,14 @@ OptionsFile = Annotated[
 ]
 Memory = Annotated[
     float | None, typer.Option("--memory", help="Memory limit of each step in megabytes.", metavar="MB")
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        help="Processes that read a table in files, with a schema; by default as many as processors, or one if it is "
+        "small.",
+    ),
 ]
 NoiseSeed = Annotated[
     int | None,

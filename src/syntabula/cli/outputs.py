@@ -59,6 +59,13 @@ def check_outputs(
                 f"{option} {str(path)!r} is also {taken[place]}; choose another name", Exit.ARGUMENTS
             )
         taken[place] = f"the file of {option}"
+        if any(
+            read is not None and read.is_dir() and read.resolve() in path.resolve().parents for read in inputs
+        ):
+            raise CommandError(
+                f"{option} {str(path)!r} lies in the folder of the table; choose another place",
+                Exit.ARGUMENTS,
+            )
         _check_output(option, path, force or path in replaceable)
 
 
@@ -111,6 +118,40 @@ def check_table_file(path: Path) -> None:
     from syntabula.table.files.formats import file_format
 
     file_format(path)
+
+
+def check_parts(folder: Path, part: int | None, of: int, *, force: bool) -> None:
+    """Check the files of a table in parts before anything is read.
+
+    Args:
+        folder: The folder of the parts.
+        part: The only part to write, or None for all.
+        of: Number of parts.
+        force: Whether existing files may be replaced.
+
+    Raises:
+        ArgumentError: If there cannot be so many parts, or the folder's suffix is unknown.
+        CommandError: If a file exists.
+    """
+    from syntabula.table.files.row_parts import RowPart, checked_parts
+
+    of, numbers = checked_parts(of, part)
+    files = [RowPart(number, of, 0).file(folder) for number in numbers]
+    check_table_file(files[0])
+    if not force and (found := next((file for file in files if os.path.lexists(file)), None)):
+        raise CommandError(
+            f"the part {str(found)!r} exists already; choose another folder, or replace it with --force",
+            Exit.FILE,
+        )
+
+
+@contextmanager
+def written() -> Iterator[None]:
+    """Report a file that cannot be written within the block with exit code 6."""
+    try:
+        yield
+    except (DataError, ReleaseFileError) as error:
+        raise CommandError(str(error), Exit.FILE) from None
 
 
 def write_text(path: Path, text: str, *, force: bool) -> None:
@@ -289,5 +330,5 @@ class FilesOfRun:
             return fingerprint([self.command, hashlib.file_digest(file, "sha256").hexdigest()])
 
 
-_MAY_DIFFER = ("journal", "resume", "schema_file")
+_MAY_DIFFER = ("journal", "resume", "schema_file", "workers")
 """Fields of a request that may differ between a run and the one that resumes it; the schema's content may not."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
@@ -59,6 +59,7 @@ class Request:
         method_options: Options of the method's selector and model, each as NAME=VALUE with a YAML value.
         options_file: YAML file with the method and its options, as `tune` writes it, or None.
         memory_mb: Memory limit in megabytes, or None for the method's default.
+        workers: Number of processes that read a table in files, or None for the usual number.
         seed: Seed of repeatable noise, or None for secure noise.
         journal: File to which each spend is written before its noise is drawn, or None.
         resume: Whether to resume the run of that file.
@@ -82,6 +83,7 @@ class Request:
     method_options: options.MethodOption = None
     options_file: options.OptionsFile = None
     memory_mb: options.Memory = None
+    workers: options.Workers = None
     seed: int | None = None
     journal: Path | None = None
     resume: bool = False
@@ -112,6 +114,16 @@ class Request:
             )
         return Budget.pure(epsilon)
 
+    def for_table(self, table: Path) -> Request:
+        """Return the request with the usual number of processes for a table, if it states none."""
+        from syntabula.table.parts.sources import may_have_parts
+
+        if self.workers is not None or not may_have_parts(table):
+            return self
+        from syntabula.table.parts.files import usual_workers
+
+        return replace(self, workers=usual_workers(table))
+
     def schema(self) -> Schema | None:
         """Read the schema file, if one was given."""
         from syntabula import Schema
@@ -130,6 +142,7 @@ class Request:
             "bins": self._bin_count(),
             "preprocessing": self._preprocessing(),
             "memory_mb": self.memory_mb,
+            "workers": self.workers,
             "seed": self.seed,
             "journal": self.journal,
             "resume": self.resume or None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +13,8 @@ from syntabula._memory import above_limit, cells_shown, table_mb
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.cover import cover
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.parts import BYTES_PER_KEY, CHUNK_ROWS, CountFold, HeldParts
 
 CountArray = NDArray[np.int64]
 
@@ -70,19 +71,13 @@ def engine_for(table: EncodedTable, *, limit_mb: float) -> CountingEngine:
 BLOCK_CELLS = 65_536
 """Joint histograms are not widened beyond this many cells: keys fit 16 bits, and counts (0.5 MB) fit the cache."""
 
-CHUNK_ROWS = 65_536
-"""Rows whose keys are computed at once; the keys (0.6 MB) stay in the cache."""
-
-_BYTES_PER_KEY = 32
-"""Two keys being computed, the final one as an index, and the one of the chunk before."""
-
 
 class MemoryEngine:
     """Counts marginals of an encoded table in a few passes over its rows.
 
-    Many small marginals are summed from a few joint histograms: all 45 pairs of ten columns with ten codes each
-    take ten histograms. Counting runs in one thread: numpy counts under the interpreter's lock, and two
-    threads were no faster than one.
+    The table is a single part of the seam (`marginals.parts`). Many small marginals are summed from a few joint
+    histograms: all 45 pairs of ten columns with ten codes each take ten histograms. Counting runs in one thread: numpy
+    counts under the interpreter's lock, and two threads were no faster than one.
 
     Args:
         table: The table.
@@ -129,11 +124,9 @@ class MemoryEngine:
         It depends only on the domain, not on the rows. It leaves out the planning of very many cliques (about
         1 kB each).
         """
-        cells = BLOCK_CELLS
-        for clique in cliques:
-            in_order = tuple(clique) == self.domain.canonical(clique)
-            cells += self.domain.cells(clique) * (1 if in_order else 2)
-        return table_mb(cells * 8 + CHUNK_ROWS * _BYTES_PER_KEY, 1)
+        return table_mb(
+            (BLOCK_CELLS + result_cells(self.domain, cliques)) * 8 + CHUNK_ROWS * BYTES_PER_KEY, 1
+        )
 
     def counts(self, cliques: Sequence[Clique]) -> list[CountArray]:
         """Return exact counts of each clique, one axis per column in the clique's order.
@@ -146,56 +139,77 @@ class MemoryEngine:
             SchemaError: If a clique names an unknown column, or one twice.
             ResourceError: If the counts could need more memory than the limit; raised before counting.
         """
-        positions: dict[Clique, list[int]] = {}
-        for position, clique in enumerate(cliques):
-            positions.setdefault(self.domain.canonical(clique), []).append(position)
+        positions = positions_of(self.domain, cliques)
         self.check_memory(cliques)
-        found: dict[int, CountArray] = {}
-        blocks = cover(self.domain, list(positions), n_rows=self._table.n_rows, block_cells=BLOCK_CELLS)
+        blocks = cover(self.domain, [*positions], n_rows=self._table.n_rows, block_cells=BLOCK_CELLS)
+        return arranged(self._margins(blocks), positions, cliques)
+
+    def _margins(
+        self, blocks: Iterable[tuple[Clique, list[Clique]]]
+    ) -> Iterator[Mapping[Clique, CountArray]]:
+        parts = HeldParts((self._table,))
         for block, members in blocks:
-            for member, counts in _margins(block, self._histogram(block), members).items():
-                for position in positions[member]:
-                    repeated = position != positions[member][0]
-                    found[position] = _ordered(counts, member, cliques[position], copy=repeated)
-        return [found[position] for position in range(len(cliques))]
+            # One histogram at a time, since passes over a table in memory cost nothing.
+            fold = CountFold(self.domain, (block,))
+            yield margins(block, fold.histograms(parts.fold(fold))[0], members)
 
     def check_memory(self, cliques: Sequence[Clique]) -> None:
         """Raise ResourceError if counting could need more memory than the limit; depends only on the domain."""
-        needed = self.memory_mb(cliques)
-        if needed > self._limit_mb:
-            widest = max(cliques, key=self.domain.cells, default=())
-            cells = self.domain.cells(widest)
-            raise ResourceError(
-                f"counting {len(cliques)} marginals may need {above_limit(needed, self._limit_mb)}; the widest, "
-                f"{tuple(widest)}, has {cells_shown(cells)} cells of 8 bytes. Use fewer bins, group categories, ask for "
-                "fewer or narrower marginals, or raise memory_mb"
-            )
-
-    def _histogram(self, block: Clique) -> CountArray:
-        counts = np.zeros(self.domain.cells(block), dtype=np.int64)
-        for keys in self._keys(block):
-            np.add.at(counts, keys, 1)  # in place; np.bincount would allocate a histogram for every chunk
-        return counts.reshape(self.domain.shape(block))
-
-    def _keys(self, block: Clique) -> Iterator[NDArray[np.intp]]:
-        """Yield the cell of each row [rows of a chunk], chunk by chunk."""
-        # A column of one code does not move the cell; without it every factor fits the type of the key.
-        columns = [(self._table.column(c), self.domain.size(c)) for c in block if self.domain.size(c) > 1]
-        for start in range(0, self._table.n_rows, CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, self._table.n_rows)
-            key: NDArray[np.unsignedinteger] = np.zeros(stop - start, dtype=np.uint8)
-            cells = 1
-            for codes, size in columns:
-                if cells == 1:
-                    key = codes[start:stop]
-                else:
-                    key = np.multiply(key, size, dtype=code_dtype(cells * size))
-                    key += codes[start:stop]
-                cells *= size
-            yield key.astype(np.intp)
+        check_limit(self.domain, cliques, needed_mb=self.memory_mb(cliques), limit_mb=self._limit_mb)
 
 
-def _margins(block: Clique, counts: CountArray, members: Sequence[Clique]) -> dict[Clique, CountArray]:
+def positions_of(domain: Domain, cliques: Iterable[Clique]) -> dict[Clique, list[int]]:
+    """Return where each set of columns is asked for, by its clique in the order of the domain.
+
+    Raises:
+        SchemaError: If a clique names an unknown column, or one twice.
+    """
+    positions: dict[Clique, list[int]] = {}
+    for position, clique in enumerate(cliques):
+        positions.setdefault(domain.canonical(clique), []).append(position)
+    return positions
+
+
+def result_cells(domain: Domain, cliques: Iterable[Clique]) -> int:
+    """Return the cells that the counts of some cliques may take, with copies of those in another order."""
+    return sum(
+        domain.cells(clique) * (1 if tuple(clique) == domain.canonical(clique) else 2) for clique in cliques
+    )
+
+
+def check_limit(domain: Domain, cliques: Sequence[Clique], *, needed_mb: float, limit_mb: float) -> None:
+    """Raise ResourceError if counting some cliques needs more memory than the limit."""
+    if needed_mb > limit_mb:
+        widest = max(cliques, key=domain.cells, default=())
+        raise ResourceError(
+            f"counting {len(cliques)} marginals may need {above_limit(needed_mb, limit_mb)}; the widest, "
+            f"{tuple(widest)}, has {cells_shown(domain.cells(widest))} cells of 8 bytes. Use fewer bins, group "
+            "categories, ask for fewer or narrower marginals, or raise memory_mb"
+        )
+
+
+def arranged(
+    margins: Iterable[Mapping[Clique, CountArray]],
+    positions: Mapping[Clique, Sequence[int]],
+    cliques: Sequence[Clique],
+) -> list[CountArray]:
+    """Return counts for each clique, with their axes in its order.
+
+    Args:
+        margins: Counts of all cliques in the order of the domain, some at a time.
+        positions: What `positions_of` returns.
+        cliques: The cliques as asked, in any order; one that is named twice has counts of its own each time.
+    """
+    found: dict[int, CountArray] = {}
+    for some in margins:
+        for member, counts in some.items():
+            for position in positions[member]:
+                repeated = position != positions[member][0]
+                found[position] = _ordered(counts, member, cliques[position], copy=repeated)
+    return [found[position] for position in range(len(cliques))]
+
+
+def margins(block: Clique, counts: CountArray, members: Sequence[Clique]) -> dict[Clique, CountArray]:
     """Sum a block's histogram to its members, each from the smallest table computed so far that contains it."""
     known = {block: counts}
     for member in sorted(members, key=len, reverse=True):

@@ -77,7 +77,7 @@ def estimate(
         losses, gradient = objective(theta)
     before, momentum = theta, 0
     moves = _moves([t.clique for t in targets])
-    explained = np.array([t.explained for t in targets])
+    explained = np.array([t.explained(len(targets)) for t in targets])
     step = 1.0 / max(t.curvature(total) for t in targets)
     history = [float(losses.sum())]
     for _ in range(iterations):

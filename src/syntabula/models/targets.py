@@ -18,6 +18,8 @@ from syntabula.models.tables import arranged, axes_outside, sum_over
 Numbers = NDArray[np.float32]
 
 _LEAST_PROBABILITY = 1e-9
+_SURELY = 3.0
+"""Negative logarithm of the probability, at most, that noise alone exceeds what it is said to explain in any target."""
 _SIGNIFICANT = 3.0
 """Standard deviations beyond which the difference of one cell counts as more than noise."""
 _UNKNOWN = 1e-6
@@ -48,19 +50,23 @@ class Target:
     noise: float
     possible: NDArray[np.bool_] | None = None
 
-    @property
-    def explained(self) -> float:
-        """Largest loss that noise explains: two standard deviations above the true table's expected loss, plus 4.
+    def explained(self, among: int = 1) -> float:
+        """Return the largest loss that noise explains, with a probability of 95 % for all targets together.
 
-        Half of a squared standard normal error has mean 1/2 and variance 1/2. The 4 is for small tables, whose
-        loss has a long tail: one true table with two cells in twenty would exceed 3, and trying to fit it
-        wastes hundreds of steps.
+        Twice the loss of the true table is a sum of k squared standard normal errors, which exceeds
+        k + 2 sqrt(k x) + 2 x with a probability of at most exp(-x) (Laurent and Massart 2000, lemma 1). So x grows
+        with the logarithm of the number of targets: at a level for each alone, the true table would exceed some
+        of a hundred, and a fit would go on for hundreds of steps towards their noise.
 
         Exact counts have no noise to explain. There a tenth of the error that a sample of as many records would have
         is near enough: steps towards the exact counts would have no end, and no sample would show them.
+
+        Args:
+            among: Number of targets of a fit.
         """
         if self.noise:
-            return self.noise + 2 * math.sqrt(self.noise) + 4
+            unlikely = _SURELY + math.log(among)
+            return self.noise + math.sqrt(2 * self.noise * unlikely) + unlikely
         records = float(self.mean.sum())
         if not self.weight.any() or records <= 0:
             return 0.0

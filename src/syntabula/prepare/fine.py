@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from syntabula.bins.bin_count import MOST_BINS, rice
 from syntabula.bins.uniform import Bins
-from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
+from syntabula.prepare.discretizer import MOST_BINS, FittedDiscretizer, bins_through, rice
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syntabula._planning import PlannedStep, Progress, one_by_one
-from syntabula.bins.bin_count import LEAST_BINS, budget_rice
 from syntabula.marginals.consistency import project_simplex
+from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.domain import Domain
 from syntabula.prepare.atoms import needs_delta
-from syntabula.prepare.discretizer import is_worth_fitting
+from syntabula.prepare.discretizer import LEAST_BINS, budget_rice, is_worth_fitting
 from syntabula.prepare.preprocessing import (
     LEAST_FAILURE,
     TYPE_SHARE,
@@ -32,6 +32,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import LaplaceEvent
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
+from syntabula.table.raw import RawTable
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
     from syntabula.privacy.units import Units
     from syntabula.table.coding.unit_sizes import UnitSizes
     from syntabula.table.files.delimited import DelimitedFile
-    from syntabula.table.raw import PhysicalType, RawTable
+    from syntabula.table.parts.points import CountedColumns
+    from syntabula.table.raw import PhysicalType
 
 _COUNT_STEP = "count the records"
 _UNITS_STEP = "count the units by their rows"
@@ -181,7 +183,8 @@ class Preparation:
         if not self.count:
             return None
         # Every record counts once, whatever its cells.
-        everyone = ColumnCurator(np.zeros(n_rows, dtype=np.int64), ledger, noise)
+        number = np.array([n_rows], dtype=np.int64)
+        everyone = ColumnCurator(CountedPoints(np.zeros(1, np.int64), number), ledger, noise)
         return everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
 
     def grown(self, shares: Mapping[str, Fraction], counted: NoisyVector | None) -> dict[str, Fraction]:
@@ -224,7 +227,7 @@ class Preparation:
 
     def codec(
         self,
-        table: RawTable,
+        table: RawTable | CountedColumns,
         schema: Schema | None,
         ledger: Ledger,
         noise: NoiseSource,
@@ -236,7 +239,8 @@ class Preparation:
         """Find the undeclared domains, then the bins, and return the codec.
 
         Args:
-            table: The table, of which a unit has no more rows than its schema keeps.
+            table: The table, of which a unit has no more rows than its schema keeps; or, where all columns are declared,
+                the values of those whose bins depend on them.
             schema: The declared columns.
             ledger: Pays for every answer.
             noise: Draws the noise.
@@ -252,6 +256,7 @@ class Preparation:
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
 
+            assert isinstance(table, RawTable)
             delta = self._delta_for(ledger, self.n_labels)
             found = find_columns(
                 table,

@@ -223,7 +223,7 @@ class _Search:
 
     def _has_missing(self, share: Fraction) -> bool:
         n_present = int((~self.raw.missing).sum())
-        column = self._curator(np.zeros(n_present, dtype=np.int64), self.raw.values.size - n_present)
+        column = self._curator(np.zeros(n_present, dtype=np.int64), self.raw.missing.size - n_present)
         answer = column.histogram([0, 2], share=share, step=self.step, count_missing=True)
         return bool(answer.values[-1] > answer.above_noise(MISSING_TAIL))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -16,6 +16,7 @@ from syntabula.bins.roundness import Roundness
 from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.marginals.distinct import CountedPoints
 from syntabula.prepare.atoms import Atoms, bins_beside, find_atoms, needs_delta
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
 from syntabula.prepare.preprocessing import Part, Preprocessing
@@ -26,6 +27,9 @@ from syntabula.privacy.noise import NoiseSource
 from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Ordered
+
+Points = NDArray[Any] | CountedPoints
+"""The points of a column's records: one each, or distinct ones with the number of records of each."""
 
 _STEPS: Mapping[Part, str] = {
     "roundness": "find the roundness of {!r}",
@@ -81,12 +85,12 @@ class Refinement:
     ledger: Ledger
     noise: NoiseSource
 
-    def codes(self, raw: RawColumn) -> OrderedCodes:
-        """Return the codes, from the column as read."""
+    def codes(self, raw: RawColumn | CountedPoints) -> OrderedCodes:
+        """Return the codes, from the column as read, or from its points with the number of records of each."""
         lower, upper, integer = self.column.span()
         if not is_worth_fitting(lower, upper, integer=integer, count=self.count):
             return OrderedCodes(UniformBins(self.count).bins(lower, upper, integer=integer))
-        points, _ = ordered_points(self.column, raw)
+        points = ordered_points(self.column, raw)[0] if isinstance(raw, RawColumn) else raw
         every = ColumnCurator(points, self.ledger, self.noise)
         levels = self._levels(every, points)
         atoms = self._atoms(every, levels)
@@ -95,7 +99,7 @@ class Refinement:
                 between_atoms(lower, upper, atoms.points, integer=integer), None, Roundness.of_lower_ends()
             )
         # Each record is looked at alone, here and on a scale, so neighbouring tables stay neighbours.
-        rest_points = points[~np.isin(points, atoms.points)] if atoms.points else points
+        rest_points = _without(points, atoms.points) if atoms.points else points
         rest = ColumnCurator(rest_points, self.ledger, self.noise) if atoms.points else every
         roundness = None if levels is None else levels.beside(atoms)
         bins = self._bins(rest, rest_points, atoms)
@@ -106,11 +110,12 @@ class Refinement:
             spread = fit_spread(rest, bins, share=self.shares["spread"], step=step_of("spread", self.name))
         return OrderedCodes(bins, spread, roundness)
 
-    def _levels(self, column: ColumnCurator, points: NDArray[Any]) -> CountedLevels | None:
+    def _levels(self, column: ColumnCurator, points: Points) -> CountedLevels | None:
         steps = steps_of(self.column)
         if not steps or not self.settings.finds_roundness:
             return None
-        levels = ColumnCurator(levels_of(points, steps, integer=column.integer), self.ledger, self.noise)
+        of_points = partial(levels_of, steps=steps, integer=column.integer)
+        levels = ColumnCurator(_mapped(points, of_points), self.ledger, self.noise)
         share, step = self.shares["roundness"], step_of("roundness", self.name)
         return count_levels(levels, steps, integer=column.integer, share=share, step=step)
 
@@ -134,7 +139,7 @@ class Refinement:
             step=step_of("atoms", self.name),
         )
 
-    def _bins(self, rest: ColumnCurator, points: NDArray[Any], atoms: Atoms) -> Bins:
+    def _bins(self, rest: ColumnCurator, points: Points, atoms: Atoms) -> Bins:
         lower, upper, integer = self.column.span()
         scale = self.column.scale()
         count = bins_beside(self.count, len(atoms.points)) if atoms.points else self.count
@@ -149,9 +154,19 @@ class Refinement:
         )
         if scale is None or self._sees_values(rest):
             return fit(rest, lower, upper)
-        cells = ColumnCurator(scale.cells(points), self.ledger, self.noise)
+        cells = ColumnCurator(_mapped(points, scale.cells), self.ledger, self.noise)
         return scale.bins(fit(cells, 0, scale.size - 1))
 
     def _sees_values(self, column: ColumnCurator) -> bool:
         """Return whether the discretizer reads the values as they are, and leaves frequent ones alone itself."""
         return not column.is_private and getattr(self.settings.fitted, "sees_values", False)
+
+
+def _mapped(points: Points, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Points:
+    return points.mapped(function) if isinstance(points, CountedPoints) else function(points)
+
+
+def _without(points: Points, values: Sequence[float]) -> Points:
+    if isinstance(points, CountedPoints):
+        return points.where(~np.isin(points.values, values))
+    return points[~np.isin(points, values)]

@@ -112,4 +112,4 @@ def _objections(name: str, column: Column, raw: RawColumn, counts: Mapping[str, 
 
 def cells_in(column: RawColumn, rows: slice | NDArray[np.intp]) -> RawColumn:
     """Return the cells of some rows."""
-    return replace(column, values=column.values[rows], missing=column.missing[rows], unreadable=None)
+    return replace(column.take(rows), unreadable=None)

@@ -15,7 +15,6 @@ import numpy as np
 from syntabula._version import __version__
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, PrivacyWarning
-from syntabula.marginals.counting import engine_for
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -34,9 +33,11 @@ from syntabula.synthesizers.plan import (
     preparation_of,
     unit_of,
 )
+from syntabula.synthesizers.reading import counted_columns, encoded, in_parts
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec, Coercions
+from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import learned_part, row_rules
@@ -82,11 +83,13 @@ def fit(
             check_declared_memory(method, declared)
     if method.progress is not None:
         method.progress(_READ, 0.0)
-    with _opened(method, source, schema) as table:
+    with _opened(method, source, schema, judged=judging is not None) as table:
         # Without a schema, the JSON records determine which columns there are, and their order.
         of_json = isinstance(table, RawTable) and table.origin.container == "jsonl"
         keys_read = of_json and not is_whole(schema)
-        if not isinstance(table, RawTable):
+        if isinstance(table, RawParts):
+            pass  # names are checked where they are read, before anything is spent
+        elif not isinstance(table, RawTable):
             if schema is not None:
                 schema.check_names(table.names)
         elif is_whole(schema):
@@ -100,37 +103,47 @@ def fit(
             schema.check_table(table)
         with _opened_journal(method) as journal:
             return fit_table(
-                method, table, schema, journal, strict=strict, keys_read=keys_read, judging=judging
+                method,
+                table,
+                schema,
+                journal,
+                strict=strict,
+                keys_read=keys_read,
+                owned=not isinstance(source, RawTable),
+                judging=judging,
             )
 
 
 def fit_table(
     method: Settings,
-    source: RawTable | DelimitedFile,
+    source: RawTable | DelimitedFile | RawParts,
     schema: Schema | None,
     journal: Journal | None,
     *,
     strict: bool,
     keys_read: bool,
+    owned: bool = False,
     judging: Judging | None = None,
 ) -> Release:
     """Learn a table that conforms to the declared schema.
 
     Args:
         method: The synthesizer to fit.
-        source: The table; for a text file whose types have to be found, its texts.
+        source: The table; for a text file whose types have to be found, its texts. A table in parts is declared whole.
         schema: The declared columns, or those read off the table.
         journal: The journal to which spends are written, if any.
         strict: Whether to refuse values outside the schema.
         keys_read: Whether the column names were read off the records.
+        owned: Whether nobody else has the table, so that its columns can be let go once they are coded.
         judging: What measures the model, if anything.
     """
-    types_found = not isinstance(source, RawTable)
+    types_found = not isinstance(source, RawTable | RawParts)
     names = tuple(source.columns if isinstance(source, RawTable) else source.names)
     units = None
     if schema is not None and schema.unit is not None:
         from syntabula.prepare.persons import limited
 
+        assert not isinstance(source, RawParts)
         source, units = limited(source, schema)
     rules, declared = row_rules(schema), schema
     if rules is not None:
@@ -160,23 +173,31 @@ def fit_table(
     def preparing(step: str, done: float) -> None:
         report(step, _PREPARED * done)
 
-    counted = prepared.counted(source.n_rows, ledger, noise)
-    if isinstance(source, RawTable):
+    # One pass over a table in parts finds the values of all columns, and the number of records.
+    columns = counted_columns(source, prepared) if isinstance(source, RawParts) else None
+    counted = prepared.counted(source.n_rows, ledger, noise) if prepared.count else None
+    table: RawTable | RawParts
+    if isinstance(source, RawTable | RawParts):
         table = source
     else:
-        table = prepared.typed(source, declared, ledger, noise, counted=counted, progress=preparing)
-        table = table if rules is None else _learned(rules, table, strict=strict)
+        typed = prepared.typed(source, declared, ledger, noise, counted=counted, progress=preparing)
+        table = typed if rules is None else _learned(rules, typed, strict=strict)
         found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
-    codec = prepared.codec(table, schema, ledger, noise, counted=counted, progress=preparing, units=units)
+    raw = table if isinstance(table, RawTable) else columns
+    assert raw is not None
+    codec = prepared.codec(raw, schema, ledger, noise, counted=counted, progress=preparing, units=units)
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
     report(_ENCODE, _PREPARED)
-    encoded, coercions = codec.encode(table, strict=strict, found=found)
+    # What only this run has read is not needed any more.
+    let_go = owned and judging is None
+    engine, coercions = encoded(
+        table, codec, strict=strict, found=found, limit_mb=method.memory_mb, let_go=let_go
+    )
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
-    engine = engine_for(encoded, limit_mb=method.memory_mb)
     encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)
     doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(_texts, codec))
     recoding = prepared.recoding(doors.tables)
@@ -193,6 +214,7 @@ def fit_table(
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
     if judging:
+        assert isinstance(table, RawTable)
         judging.judge(table, codec, model, ledger, noise)
     ledger.require_all_replayed()
     whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema, names)
@@ -274,8 +296,10 @@ def _with_found(rules: RowRules, declared: Schema, learned: Schema, names: Itera
 
 
 def _opened(
-    method: Settings, source: Any, schema: Schema | None
-) -> AbstractContextManager[RawTable | DelimitedFile]:
+    method: Settings, source: Any, schema: Schema | None, *, judged: bool
+) -> AbstractContextManager[RawTable | DelimitedFile | RawParts]:
+    if (parts := in_parts(method, source, schema, judged=judged)) is not None:
+        return nullcontext(parts)
     if not is_whole(schema) and not method.allow_observed:
         from syntabula.table.files.delimited import delimited_file, is_delimited
 
@@ -293,14 +317,16 @@ def _opened_journal(method: Settings) -> AbstractContextManager[Journal | None]:
 
 
 def _to_find(
-    source: RawTable | DelimitedFile, schema: Schema | None, computed: Sequence[str]
+    source: RawTable | DelimitedFile | RawParts, schema: Schema | None, computed: Sequence[str]
 ) -> dict[str, PhysicalType]:
     """Return the stored types of the columns whose domains have to be found; those that rules compute have none."""
     physical = _stored_types(source)
     return {name: physical[name] for name in undeclared(physical, schema) if name not in computed}
 
 
-def _stored_types(source: RawTable | DelimitedFile) -> Mapping[str, PhysicalType]:
+def _stored_types(source: RawTable | DelimitedFile | RawParts) -> Mapping[str, PhysicalType]:
+    if isinstance(source, RawParts):
+        return {}
     if isinstance(source, RawTable):
         return {name: column.physical for name, column in source.columns.items()}
     return source.physical
@@ -336,7 +362,8 @@ def run_facts(method: Settings, budget: Budget, noise: NoiseSource, schema: Sche
 
 
 _HOW_A_RUN_GOES = {
-    "epsilon", "delta", "budget", "seed", "noise", "allow_observed", "memory_mb", "journal", "resume", "progress",
+    "epsilon", "delta", "budget", "seed", "noise", "allow_observed", "memory_mb", "workers", "journal", "resume",
+    "progress",
 }  # fmt: skip
 """Fields of every method that do not change what is asked of the table, or that a run states in plain text."""
 

@@ -18,9 +18,10 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.units import RECORD, Unit
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec
+from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
 from syntabula.table.raw import PhysicalType
 from syntabula.table.rules.at_work import learned_part
-from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Numeric, Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 
 # Measured on one 2-core machine.
@@ -28,6 +29,7 @@ _SECONDS_PER_READ_CELL = 2.3e-7
 _SECONDS_PER_READ_COLUMN = 1.3e-3
 _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
+_BYTES_PER_DISTINCT_VALUE = 40  # it and its count, and copies while parts are joined
 _ROWS_SHOWN = (1, 2, 5, 10)
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
@@ -62,7 +64,8 @@ class Plan:
         method: Key of the synthesizer.
         budget: What may be spent.
         n_rows: Assumed number of rows (public or guessed, never read off the data).
-        table_mb: Memory for the table itself, raw and encoded.
+        table_mb: Memory for the table itself, raw and encoded; of a table in parts, for what is held of it at once.
+        passes: How often a table in parts is read at least; None for a table in memory.
         steps: The steps in order.
         choice: The method that `method` chose by what is known before values are read; None if it chooses none, or
             by released values too.
@@ -78,6 +81,7 @@ class Plan:
     choice: MethodChoice | None = None
     unit: Unit = RECORD
     computed: tuple[str, ...] = ()
+    passes: int | None = None
 
     @property
     def memory_mb(self) -> float:
@@ -120,6 +124,7 @@ class Plan:
             f"Plan for method {self.method}, {self.budget.describe(self.unit.short)}",
             f"assuming {self.n_rows:,} rows: about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s",
             *(() if self.choice is None else (f"{self.choice.method}, because {self.choice.reason}.",)),
+            *self._passes(),
             *self._units(),
             "",
             f"  {'share':>6}  {'memory MB':>9}  {'seconds':>7}  step",
@@ -132,6 +137,15 @@ class Plan:
         if self.computed:
             lines += ["", f"Computed by rules, at no cost: {', '.join(self.computed)}"]
         return "\n".join(lines) + "\n"
+
+    def _passes(self) -> list[str]:
+        """Return a line on how often a table in parts is read."""
+        if self.passes is None:
+            return []
+        times = "once" if self.passes == 1 else f"{self.passes} times"
+        return [
+            f"The table is read {times}, and once more for each question about three columns or more.",
+        ]
 
     def _units(self) -> list[str]:
         """Return lines on what several rows a unit cost."""
@@ -158,6 +172,7 @@ class Plan:
             "budget": self.budget.to_json(),
             "n_rows": self.n_rows,
             "memory_mb": self.memory_mb,
+            "passes": self.passes,
             "seconds": self.seconds,
             "choice": None if self.choice is None else self.choice.to_json(),
             "computed": list(self.computed),
@@ -194,7 +209,21 @@ def plan_of(method: Settings, table: TableFacts) -> Plan:
         physical = {name: stored for name, stored in table.physical.items() if name not in computed}
         table = replace(table, schema=learned_part(table.schema), physical=physical)
     chosen, choice = method.chosen_for(table)
-    return replace(_plan_of_chosen(chosen, table), method=method.name, choice=choice, computed=computed)
+    plan = replace(_plan_of_chosen(chosen, table), method=method.name, choice=choice, computed=computed)
+    return _in_parts(chosen, plan, table.schema) if table.in_parts and table.schema is not None else plan
+
+
+def _in_parts(method: Settings, plan: Plan, schema: Schema) -> Plan:
+    """Return the plan of a fit that reads the table in parts."""
+    prepared = preparation_of(method, schema, {})
+    refined = [schema[name] for name in prepared.refinements]
+    spans = [c.span() for c in refined if isinstance(c, Ordered)]
+    distinct = [
+        min(plan.n_rows, int(high) - int(low) + 1 if whole else plan.n_rows) for low, high, whole in spans
+    ]
+    rows = min(ROWS_AT_ONCE * method.workers, plan.n_rows)
+    held = rows * len(schema.columns) * (_BYTES_PER_RAW_CELL + 2) + sum(distinct) * _BYTES_PER_DISTINCT_VALUE
+    return replace(plan, table_mb=held / 2**20, passes=1 + bool(prepared.refinements or prepared.count))
 
 
 def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -149,32 +150,91 @@ class Release:
         where: Mapping[str, Any] | None = None,
         given: Any = None,
         seed: int | None = None,
+        parts: int | None = None,
+        part: int | None = None,
     ) -> int:
-        """Draw a synthetic table into a file, whose suffix sets the format; return the number of rows.
+        """Draw a synthetic table into a file, whose suffix sets the format; return the number of rows written.
 
         More rows than ROWS_AT_ONCE are drawn and written in pieces, so that memory does not grow with them. See
-        `sample` for all arguments but the path. An existing file is replaced at the very end; a symbolic link is
-        replaced itself, not its target.
+        `sample` for all other arguments. An existing file is replaced at the very end; a symbolic link is replaced
+        itself, not its target.
+
+        With `parts`, the path is a folder, such as rows.parquet, of files such as part-007-of-200.parquet. Each part is
+        drawn by its own seed, which follows from `seed` and its number: machines that draw one `part` each, with the
+        same release, arguments and seed, write the files that one machine writes. All parts together have the rows,
+        identifiers and units of one table. Each file is written whole or not at all; if one cannot be written, those
+        before it stay, and `part` continues from there.
+
+        Args:
+            path: The file; with `parts`, the folder, which is made if it does not exist. Its suffix sets the format of
+                the parts; without one it is Parquet.
+            n: Number of rows, of all parts together.
+            where: As `sample`.
+            given: As `sample`.
+            seed: Makes the draw repeatable. Parts without a seed are drawn independently.
+            parts: Number of files, or None for a single one.
+            part: The only part to draw, from 1 to `parts`; None for all.
 
         Raises:
-            ArgumentError: As `sample`, or if the path is not a path or its suffix is unknown.
-            DataError: As `sample`, or if the file cannot be written, or its disk has no room for so many rows; an
-                existing file is left unchanged.
+            ArgumentError: As `sample`, or if the path is not a path or its suffix is unknown, or there is no such part.
+            DataError: As `sample`, or if a file cannot be written, or its disk has no room for so many rows; an
+                existing file is left unchanged. With `parts`, also if the folder holds anything but such parts.
             ResourceError: As `sample`, or if no disk could hold so many rows.
         """
-        from syntabula.table.files.files import write_pieces
-        from syntabula.table.files.formats import file_format
+        place = file_path("path", path)
+        if parts is None:
+            if part is not None:
+                raise ArgumentError("part needs parts, the number of all parts; give both")
+            self._format(place)
+            rows, draw = self._prepared(n, where, given)
+            self._write(place, draw, range(rows), _generator(seed))
+            return rows
+        from syntabula.table.files.row_parts import RowPart, checked_parts, folder_of_parts
 
-        file = file_path("path", path)
-        types = self._stored_in(file_format(file).container)
+        of, numbers = checked_parts(parts, part)
+        count(0).or_none("seed", seed)
+        self._format(RowPart(1, of, 0).file(place))
         rows, draw = self._prepared(n, where, given)
-        rng = _generator(seed)
-        if rows > ROWS_AT_ONCE:
+        wanted = [RowPart(number, of, rows) for number in numbers]
+        with folder_of_parts(place, wanted[0]):
+            self._check_disk(wanted[0].file(place), sum(p.stop - p.start for p in wanted), draw)
+            common = secrets.randbits(128) if seed is None else seed
+            for position, one in enumerate(wanted):
+                if position and self.rules is not None and where is not None:
+                    # How many rows to try was learned from the parts before, which another machine does not draw.
+                    _, draw = self._prepared(rows, where, given)
+                own = range(one.start, one.stop)
+                self._write(one.file(place), draw, own, one.generator(common), checked=True)
+        return sum(one.stop - one.start for one in wanted)
+
+    def _write(
+        self,
+        file: str | os.PathLike[str],
+        draw: _Draw,
+        rows: range,
+        rng: np.random.Generator,
+        *,
+        checked: bool = False,
+    ) -> None:
+        """Draw the rows at some positions into a file; `checked` says whether its disk is known to have room."""
+        from syntabula.table.files.files import write_pieces
+
+        types = self._format(file)
+        if not checked:
+            self._check_disk(file, len(rows), draw)
+        write_pieces(_pieces(draw, rows, rng), file, types)
+
+    def _check_disk(self, file: str | os.PathLike[str], n_rows: int, draw: _Draw) -> None:
+        if n_rows > ROWS_AT_ONCE:
             from syntabula.synthesizers.row_limits import check_disk, tried_rows
 
-            check_disk(file, rows, tried_rows(draw, rows, _generator(0)), types)
-        write_pieces(_pieces(draw, rows, rng), file, types)
-        return rows
+            check_disk(file, n_rows, tried_rows(draw, n_rows, _generator(0)), self._format(file))
+
+    def _format(self, file: str | os.PathLike[str]) -> Origin:
+        """Return the types that columns have in a file; raises ArgumentError if its suffix is unknown."""
+        from syntabula.table.files.formats import file_format
+
+        return self._stored_in(file_format(file).container)
 
     def sample_columns(
         self,
@@ -191,7 +251,7 @@ class Release:
             from syntabula.synthesizers.row_limits import check_memory, tried_rows
 
             check_memory(rows, tried_rows(draw, rows, _generator(0)))
-        return together(_pieces(draw, rows, rng), rows)
+        return together(_pieces(draw, range(rows), rng), rows)
 
     def probability(self, where: Mapping[str, Any]) -> float:
         """Return the probability that a row satisfies conditions, as `sample` takes them; this costs no privacy.
@@ -391,10 +451,10 @@ def _checked_rows(n: object) -> int:
     return rows
 
 
-def _pieces(draw: _Draw, n_rows: int, rng: np.random.Generator) -> Iterator[dict[str, RawColumn]]:
-    """Draw rows in pieces, so that memory need not hold all rows, and an interrupt waits for at most one piece."""
-    starts = range(0, max(n_rows, 1), ROWS_AT_ONCE)
-    return (draw(start, min(start + ROWS_AT_ONCE, n_rows), rng) for start in starts)
+def _pieces(draw: _Draw, rows: range, rng: np.random.Generator) -> Iterator[dict[str, RawColumn]]:
+    """Draw the rows at some positions, in pieces: memory need not hold all, and an interrupt waits for one at most."""
+    starts = range(rows.start, max(rows.stop, rows.start + 1), ROWS_AT_ONCE)
+    return (draw(start, min(start + ROWS_AT_ONCE, rows.stop), rng) for start in starts)
 
 
 def _stated(facts: Mapping[str, Any], origin: Origin) -> PrivacyStatement:

@@ -23,6 +23,8 @@ from syntabula.table.schema.schema import Schema, is_whole
 if TYPE_CHECKING:
     from syntabula.synthesizers.learner import Learner
 
+MOST_WORKERS = 1024
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableFacts:
@@ -33,12 +35,14 @@ class TableFacts:
         physical: Stored type of each column, if some are not declared.
         n_rows: A public or guessed number of rows; where privacy is switched off, in a fit, that of the table.
         types_found: Whether the types of columns that are not declared will be found.
+        in_parts: Whether the table is read in parts, of which memory holds one batch at a time.
     """
 
     schema: Schema | None
     physical: Mapping[str, PhysicalType]
     n_rows: int
     types_found: bool = False
+    in_parts: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -62,6 +66,8 @@ class Settings(ABC):
         noise: Replaces the noise source altogether, for audits; the source declares whether it is private.
         allow_observed: Allows domains that were read off the sensitive table; the statement discloses this.
         memory_mb: Memory limit of each step; checked before data is read.
+        workers: Number of processes that read and count a table in files, such as a folder of Parquet files, if a schema
+            declares all columns. A script that uses more than one needs `if __name__ == "__main__":` around its fit.
         journal: Path of a file to which every spend is written before its noise is drawn. Spends that it
             already holds, from an interrupted run or another method, count: this run only gets the rest of the
             budget.
@@ -87,6 +93,7 @@ class Settings(ABC):
     noise: NoiseSource | None = None
     allow_observed: bool = False
     memory_mb: float = 4000.0
+    workers: int = 1
     journal: str | os.PathLike[str] | None = None
     resume: bool = False
     progress: Progress | None = None
@@ -112,6 +119,7 @@ class Settings(ABC):
             noise=instance_of(NoiseSource, "a source with all methods of NoiseSource").or_none,
             allow_observed=flag,
             memory_mb=megabytes,
+            workers=count(1, MOST_WORKERS),
             journal=path.or_none,
             resume=flag,
             progress=function("a function of a step's name and the fraction done").or_none,

@@ -42,6 +42,7 @@ class Synthesizer(Settings):
         *,
         physical: Mapping[str, PhysicalType] | None = None,
         types_found: bool = False,
+        in_parts: bool = False,
     ) -> Plan:
         """Return the memory, time and budget of each step, before any value is read.
 
@@ -51,6 +52,8 @@ class Synthesizer(Settings):
             physical: Stored type of each column, if some are not declared. Their domains are then guessed.
             types_found: Whether types will be found too, as for a text file, which stores none. The plan then
                 assumes numeric columns, whatever `physical` says.
+            in_parts: Whether the table will be read in parts, as a folder or a large file is if a schema declares all
+                columns.
 
         Raises:
             ArgumentError: If domains have to be found, and no types are given.
@@ -64,6 +67,7 @@ class Synthesizer(Settings):
             physical=physical or {},
             n_rows=GUESSED_ROWS if rows is None else rows,
             types_found=types_found,
+            in_parts=in_parts,
         )
         return plan_of(self, facts)
 
@@ -71,9 +75,11 @@ class Synthesizer(Settings):
         """Learn a sensitive table and return a release.
 
         Args:
-            source: A pandas or polars data frame, an Arrow table, or the path of a file. Declared columns are read as
-                the schema says, cell by cell, whatever their stored types. The stored types of others are taken as
-                public, and those of JSON are read off the cells; the statement warns of both.
+            source: A pandas or polars data frame, an Arrow table, or the path of a file. With a schema of all columns,
+                also a table that memory need not hold: a folder or a pattern of files, a polars LazyFrame, a DuckDB
+                relation, a pyarrow dataset or an Ibis table. Declared columns are read as the schema says, cell by
+                cell, whatever their stored types. The stored types of others are taken as public, and those of JSON
+                are read off the cells; the statement warns of both.
             schema: Columns and their domains, or the path of a schema file. Without one, domains are found under
                 differential privacy from the names and stored types of the columns alone, and the types of
                 delimited text likewise; or, if `allow_observed`, both are read off the table, which the

@@ -13,11 +13,17 @@ from numpy.typing import NDArray
 
 from syntabula.errors import DataError
 from syntabula.table.frames.object_columns import object_array, whole_decimals
+from syntabula.table.frames.slices import CELLS_AT_ONCE
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, check_names
+from syntabula.table.repeated_texts import RepeatedTexts
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _LAST = 2**63 - 1
+_FEW_ROWS = 100_000
+"""Up to so many rows an object for each cell takes less time than the distinct texts take queries."""
+_MOST_TEXTS = 2**16
+"""Texts of a column that are enumerated; of more, hardly any would be equal."""
 
 
 @contextmanager
@@ -85,9 +91,68 @@ def read_relation(relation: Any, names: Sequence[str]) -> tuple[dict[str, RawCol
     fetched = relation.project(", ".join(selected)).fetchnumpy()
     columns = {}
     for i, (name, printed) in enumerate(zip(names, types, strict=True)):
-        missing = np.ma.getdata(fetched[f"m{i}"]).astype(np.bool_)
+        missing = _marks(fetched[f"m{i}"])
         columns[name] = _column(np.ma.getdata(fetched[f"v{i}"]), missing, printed)
-    return columns, next(iter(columns.values())).values.size
+    return columns, next(iter(columns.values())).missing.size
+
+
+def read_query(database: Any, query: str, names: Sequence[str]) -> tuple[dict[str, RawColumn], int]:
+    """Fetch all columns of a query exactly, few at a time, so that no more than these are held twice.
+
+    Args:
+        database: Connection of our own. It must keep the order of rows, because the query is run several times.
+        query: SQL of the query.
+        names: Name of each column by position.
+
+    Returns:
+        The columns, and the number of rows. Texts of few distinct values never become a Python object for each cell.
+    """
+    database.execute(f"CREATE OR REPLACE TEMP VIEW fetched AS {query}")
+    n_rows = int(database.execute("SELECT count(*) FROM fetched").fetchall()[0][0])
+    described = [(row[0], str(row[1])) for row in database.execute("DESCRIBE fetched").fetchall()]
+    columns: dict[str, RawColumn] = {}
+    plain: list[tuple[str, str]] = []
+    for name, (source, printed) in zip(names, described, strict=True):
+        repeated = printed == "VARCHAR" and n_rows > _FEW_ROWS
+        column = _repeated(database, identifier(source), printed) if repeated else None
+        if column is None:
+            plain.append((name, source))
+        else:
+            columns[name] = column
+    at_once = max(1, CELLS_AT_ONCE // max(n_rows, 1))
+    for start in range(0, len(plain), at_once):
+        some = plain[start : start + at_once]
+        selected = ", ".join(identifier(source) for _, source in some)
+        columns |= read_relation(database.sql(f"SELECT {selected} FROM fetched"), [name for name, _ in some])[
+            0
+        ]
+    database.execute("DROP VIEW fetched")
+    return {name: columns[name] for name in names}, n_rows
+
+
+def _repeated(database: Any, column: str, printed: str) -> RawColumn | None:
+    """Return a column of texts through an enumeration of them; None if it has too many distinct ones for that."""
+    distinct = f"SELECT DISTINCT {column} FROM fetched WHERE {column} IS NOT NULL LIMIT {_MOST_TEXTS + 1}"
+    database.execute(f"CREATE TYPE texts AS ENUM ({distinct})")
+    try:
+        texts = [row[0] for row in database.execute("SELECT unnest(enum_range(NULL::texts))").fetchall()]
+        if len(texts) > _MOST_TEXTS:
+            return None
+        fetched = database.execute(
+            f"SELECT coalesce(enum_code({column}::texts), 0) AS v, ({column} IS NULL) AS m FROM fetched"
+        ).fetchnumpy()
+    finally:
+        database.execute("DROP TYPE texts")
+    missing = _marks(fetched["m"])
+    return RawColumn(
+        RepeatedTexts.placed(texts, np.ma.getdata(fetched["v"])), missing, PhysicalType("text", printed)
+    )
+
+
+def _marks(fetched: Any) -> NDArray[np.bool_]:
+    """Return marks of cells [n] as fetched; if there are none, in an array of zeros, whose pages take no memory."""
+    marks: NDArray[np.bool_] = np.ma.getdata(fetched).astype(np.bool_, copy=False)
+    return marks if marks.any() else np.zeros(marks.size, dtype=np.bool_)
 
 
 def _exact(column: str, printed: str) -> str:
@@ -125,13 +190,15 @@ def _column(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> R
         ]
         return RawColumn(object_array(decimals), missing, PhysicalType("decimal", printed, scale=scale))
     if printed.startswith("ENUM"):
-        return RawColumn(values.astype(object), missing, PhysicalType("text", "ENUM"))
+        return RawColumn(RepeatedTexts.of(values.tolist(), missing), missing, PhysicalType("text", "ENUM"))
     if printed in ("HUGEINT", "UHUGEINT"):
         return whole_decimals(values.tolist(), missing, printed)
     kind, dtype = _kind(printed)
+    if kind == "text":
+        return RawColumn(RepeatedTexts.of(values.tolist(), missing), missing, PhysicalType(kind, printed))
     zone = "UTC" if printed == "TIMESTAMP WITH TIME ZONE" else None
     # Missing cells may hold anything, for instance the smallest integer.
-    return RawColumn(values.astype(dtype), missing, PhysicalType(kind, printed, timezone=zone))
+    return RawColumn(values.astype(dtype, copy=False), missing, PhysicalType(kind, printed, timezone=zone))
 
 
 def _kind(printed: str) -> tuple[PhysicalKind, Any]:
@@ -245,10 +312,9 @@ def read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
             names = _top_level(described)
             check_names(names)
             aliases = ", ".join(f"c{i}" for i in range(len(names)))
-            relation = database.sql(
-                f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
-            )
-            return read_relation(relation, names)
+            in_order(database)
+            rows = f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
+            return read_query(database, rows, names)
 
         try:
             return interruptible(database, fetch)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import DataError, SchemaError
+from syntabula.table.repeated_texts import RepeatedTexts
 
 PhysicalKind = Literal[
     "boolean", "integer", "float", "decimal", "text", "date", "datetime", "time", "duration", "other"
@@ -82,30 +83,37 @@ class RawColumn:
     """Values of one column.
 
     Attributes:
-        values: One value per row, by kind: boolean as bool; integer as int64 or uint64; float as float64;
-            decimal, and integers of more than 64 bits, as objects (decimal.Decimal); text as objects (str); date
-            as int64 days since 1970-01-01; datetime as int64 microseconds since 1970-01-01 (UTC if zoned, wall
-            clock otherwise); time as int64 microseconds since midnight; duration as int64 microseconds; other as
-            objects. The value of a missing cell is arbitrary.
+        cells: The `values` as they are held: these, or texts of which many are equal.
         missing: True where a cell is missing.
         physical: How it is stored at the source.
         unreadable: True where a cell of a text file cannot be read as the declared kind, or text is not valid
             Unicode; such cells are missing too. None if there are none.
     """
 
-    values: NDArray[Any]
+    cells: NDArray[Any] | RepeatedTexts
     missing: NDArray[np.bool_]
     physical: PhysicalType
     unreadable: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        if self.values.shape != self.missing.shape or self.values.ndim != 1:
+        if self.cells.shape != self.missing.shape or self.missing.ndim != 1:
             raise DataError("values and missing of a column must be one-dimensional and have the same length")
 
-    def take(self, rows: NDArray[np.intp]) -> RawColumn:
-        """Return some rows of the column, by position."""
+    @property
+    def values(self) -> NDArray[Any]:
+        """One value per row, by kind; repeated texts are put into a new array.
+
+        Boolean as bool; integer as int64 or uint64; float as float64; decimal, and integers of more than 64 bits, as
+        objects (decimal.Decimal); text as objects (str); date as int64 days since 1970-01-01; datetime as int64
+        microseconds since 1970-01-01 (UTC if zoned, wall clock otherwise); time as int64 microseconds since midnight;
+        duration as int64 microseconds; other as objects. The value of a missing cell is arbitrary.
+        """
+        return self.cells.texts() if isinstance(self.cells, RepeatedTexts) else self.cells
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> RawColumn:
+        """Return some rows of the column, by position or as marked."""
         unreadable = None if self.unreadable is None else self.unreadable[rows]
-        return RawColumn(self.values[rows], self.missing[rows], self.physical, unreadable)
+        return RawColumn(self.cells[rows], self.missing[rows], self.physical, unreadable)
 
     def __repr__(self) -> str:
         return f"RawColumn({self.physical.kind})"
@@ -187,7 +195,7 @@ class RawTable:
     origin: Origin
 
     def __post_init__(self) -> None:
-        if any(c.values.size != self.n_rows for c in self.columns.values()):
+        if any(c.missing.size != self.n_rows for c in self.columns.values()):
             raise DataError("the columns of a table differ in length")
 
     def __repr__(self) -> str:

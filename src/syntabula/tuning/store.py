@@ -13,6 +13,9 @@ from syntabula._files import check_is_file, lock_exclusively
 from syntabula.errors import ArgumentError
 from syntabula.tuning.job import Job
 
+_FIRST_BYTES = b'{"op_code"'
+_NO_SEARCH = "{!r} holds no search; choose another file for the storage"
+
 
 @contextmanager
 def opened_study(optuna: Any, stored: Any, job: Job) -> Iterator[Any]:
@@ -29,15 +32,28 @@ def opened_study(optuna: Any, stored: Any, job: Job) -> Iterator[Any]:
         return
     place = os.fspath(stored)
     check_is_file(Path(place))
+    lock = Path(f"{place}.lock")
+    if lock.exists() and not lock.is_symlink():
+        raise ArgumentError(
+            f"the file {str(lock)!r} has the name of the lock of the storage; choose another storage, or rename it"
+        )
     descriptor = os.open(place, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         if not lock_exclusively(descriptor):
             raise ArgumentError(f"another search uses {place!r}; wait for it, or choose another file")
+        if not _may_hold_a_search(Path(place)):
+            raise ArgumentError(_NO_SEARCH.format(place))
         # Optuna marks each write by this name and waits half a minute for one that a killed search left behind.
-        Path(f"{place}.lock").unlink(missing_ok=True)
+        lock.unlink(missing_ok=True)
         yield _opened(optuna, place, name, pruner)
     finally:
         os.close(descriptor)
+
+
+def _may_hold_a_search(place: Path) -> bool:
+    """Return whether a file is empty or begins with an entry of Optuna's journal; another one would be written into."""
+    with place.open("rb") as file:
+        return _FIRST_BYTES.startswith(file.read(len(_FIRST_BYTES)))
 
 
 def _opened(optuna: Any, stored: str, name: str, pruner: Any) -> Any:
@@ -46,7 +62,7 @@ def _opened(optuna: Any, stored: str, name: str, pruner: Any) -> Any:
         storage = optuna.storages.JournalStorage(journal.JournalFileBackend(stored))
         others = {study.study_name for study in storage.get_all_studies()} - {name}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ArgumentError(f"{stored!r} holds no search; choose another file for the storage") from None
+        raise ArgumentError(_NO_SEARCH.format(stored)) from None
     if others:
         raise ArgumentError(
             f"{stored!r} holds a search of another method, table, space, objective, seed or version; choose another file"

@@ -74,13 +74,15 @@ def test_an_interrupt_ends_the_making_of_a_frame_within_a_slice(monkeypatch: pyt
 def test_no_slice_is_longer_than_it_may_be(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "CELLS_AT_ONCE", 10)
     lengths: list[int] = []
+    take = RawColumn.take
 
-    def counted(values: Any, missing: Any, *rest: Any) -> RawColumn:
-        lengths.append(missing.size)
-        return RawColumn(values, missing, *rest)
+    def counted(column: RawColumn, rows: Any) -> RawColumn:
+        part = take(column, rows)
+        lengths.append(part.missing.size)
+        return part
 
     table = from_frame(pd.DataFrame({"x": pd.Series([1, 0] * 20 + [1], dtype="int64").astype(kind)}))
-    monkeypatch.setattr(slices, "RawColumn", counted)
+    monkeypatch.setattr(RawColumn, "take", counted)
 
     to_frame(table.columns, table.origin)
 

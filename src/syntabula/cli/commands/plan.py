@@ -52,9 +52,13 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
     from syntabula.table.schema.schema import is_whole
 
     schema = request.schema()
-    synthesizer = request.synthesizer()
+    synthesizer = (request if table is None else request.for_table(table)).synthesizer()
     if is_whole(schema):
-        planned: Plan = synthesizer.plan(schema, assume_rows)
+        from syntabula.table.parts.sources import may_have_parts
+
+        planned: Plan = synthesizer.plan(
+            schema, assume_rows, in_parts=table is not None and may_have_parts(table)
+        )
         return planned
     if table is None:
         raise CommandError(

@@ -12,7 +12,7 @@ import typer
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.exits import CommandError, Exit
-from syntabula.cli.outputs import check_outputs, check_rows, check_table_file, output
+from syntabula.cli.outputs import check_outputs, check_parts, check_rows, check_table_file, output, written
 
 if TYPE_CHECKING:
     from syntabula import Schema
@@ -43,14 +43,35 @@ def sample(
             metavar="TABLE",
         ),
     ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            "--parts",
+            help="Write so many files to --out, a folder such as rows.parquet, whose suffix gives their format.",
+            min=1,
+        ),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part",
+            help="Write only one of the parts: 7/200 is the seventh of 200. With the same --seed it is the same file on "
+            "any machine.",
+            metavar="I/N",
+        ),
+    ] = None,
     seed: options.SampleSeed = None,
     force: options.Force = False,
 ) -> None:
     """Draw a synthetic table from a RELEASE, with or without conditions; this costs no privacy."""
     console: Console = context.obj
+    number, of = _part(part, parts)
     check_rows(rows, out)
-    check_table_file(out)
-    check_outputs({"--out": out}, inputs=(release, given), force=force)
+    if of is None:
+        check_table_file(out)
+        check_outputs({"--out": out}, inputs=(release, given), force=force)
+    else:
+        check_parts(out, number, of, force=force)
     if given is not None and (rows is not None or where):
         raise CommandError(
             "--given already defines the rows to draw; leave out --rows and --where", Exit.ARGUMENTS
@@ -62,9 +83,32 @@ def sample(
     conditions = read_where(where, loaded.schema) if where else None
     # Read here, so that a reading error is not reported as a writing error.
     table = None if given is None else read(given, loaded.schema)
-    with output(out, force=force) as temporary:
-        drawn = loaded.sample_to(temporary, rows, where=conditions, given=table, seed=seed)
+    if of is None:
+        with output(out, force=force) as temporary:
+            drawn = loaded.sample_to(temporary, rows, where=conditions, given=table, seed=seed)
+    else:
+        with written():
+            drawn = loaded.sample_to(
+                out, rows, where=conditions, given=table, seed=seed, parts=of, part=number
+            )
     console.result(f"wrote {drawn} rows to {out}", {"out": str(out), "rows": drawn, "release": str(release)})
+
+
+def _part(part: str | None, parts: int | None) -> tuple[int | None, int | None]:
+    """Return the number of the part to write, None for all, and the number of parts; None for a single file."""
+    if part is None:
+        return None, parts
+    first, _, last = part.partition("/")
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in (first, last)):
+        raise CommandError(f"--part must be two numbers, such as 7/200; got {part!r}", Exit.ARGUMENTS)
+    number, of = int(first), int(last)
+    if not 1 <= number <= of:
+        raise CommandError(f"--part must be from 1/{of} to {of}/{of}; got {part!r}", Exit.ARGUMENTS)
+    if parts is not None and parts != of:
+        raise CommandError(
+            f"--part {part} is one of {of} parts and --parts says {parts}; leave out --parts", Exit.ARGUMENTS
+        )
+    return number, of
 
 
 def read_where(words: Sequence[str], schema: Schema) -> dict[str, list[Any]]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @takes_request
 def synth(
     context: typer.Context,
-    table: options.Table,
+    table: options.LargeTable,
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the synthetic table, such as x.csv.")],
     *,
     request: Request,
@@ -74,7 +74,7 @@ def synth(
 ) -> None:
     """Fit a synthesizer to a sensitive TABLE and write a synthetic one."""
     console: Console = context.obj
-    request = replace(request, seed=seed, journal=journal, resume=resume)
+    request = replace(request.for_table(table), seed=seed, journal=journal, resume=resume)
     check_rows(rows, out)
     check_table_file(out)
     schema = request.schema()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.marginals.distinct import CountedPoints
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
@@ -48,8 +50,8 @@ class ColumnCurator:
     whole budget, and the `step` that the ledger names its spend by.
 
     Args:
-        points: [n] present values: float64 without NaN, int64 or uint64. They are sorted once, in a copy of 8 bytes
-            per value.
+        points: [n] present values: float64 without NaN, int64 or uint64; or such values with the number of records of
+            each. They are sorted once, in a copy of 8 bytes per value.
         ledger: Pays for every answer.
         noise: Draws the noise.
         n_missing: Number of records whose value is missing.
@@ -61,7 +63,7 @@ class ColumnCurator:
 
     def __init__(
         self,
-        points: NDArray[Any],
+        points: NDArray[Any] | CountedPoints,
         ledger: Ledger,
         noise: NoiseSource,
         *,
@@ -73,6 +75,7 @@ class ColumnCurator:
         self._missing = Sensitive(n_missing)
         self._ledger = ledger
         self._source = noise
+        self._answer = partial(answer, ledger, noise)
         self._of_units = of_units
         self.integer = points_in_order.integer
 
@@ -121,7 +124,7 @@ class ColumnCurator:
                 counts = np.append(counts, self._missing.reveal_inside_privacy())
             return noisy_counts(token, self._source, Sensitive(counts.astype(np.int64)))
 
-        noisy = self._answer(event, step, [*edges, count_missing], draw)
+        noisy = self._answer(event, step=step, query=[*edges, count_missing], draw=draw)
         return NoisyVector(noisy.astype(np.float64), event)
 
     def sums(
@@ -154,7 +157,7 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return noisy_counts(token, self._source, Sensitive(self._sorted().sums(edges, power, of)))
 
-        noisy = self._answer(event, step, [*edges, power, of], draw)
+        noisy = self._answer(event, step=step, query=[*edges, power, of], draw=draw)
         return NoisyVector(noisy / FRACTION_STEPS, event, unit=1 / FRACTION_STEPS)
 
     def quantiles(
@@ -241,7 +244,9 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return np.asarray([choose(token, self._source, scores, score_sensitivity=1.0)])
 
-        return int(self._answer(event, step, [*windows, *merits, *log_weights, enough], draw)[0])
+        return int(
+            self._answer(event, step=step, query=[*windows, *merits, *log_weights, enough], draw=draw)[0]
+        )
 
     def _choice(self, what: str, share: Fraction | float, *, candidates: int) -> tuple[Event, float]:
         """Return the choice that a share buys, and the divisor of a score of sensitivity one in it."""
@@ -267,7 +272,7 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return np.asarray([choose(token, self._source, Sensitive(scores), sensitivity)])
 
-        return int(self._answer(event, step, query, draw)[0])
+        return int(self._answer(event, step=step, query=query, draw=draw)[0])
 
     def tree(
         self,
@@ -299,9 +304,7 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return split_tree(token, self._source, root, count, threshold=threshold, most_leaves=most_leaves)
 
-        decisions = answer(
-            self._ledger,
-            self._source,
+        decisions = self._answer(
             event,
             step=step,
             query=[root.low, root.high, threshold, most_leaves],
@@ -342,16 +345,14 @@ class ColumnCurator:
         kind = self._sorted().values.dtype
 
         def draw(token: Token) -> NoisyArray:
-            values, counts = np.unique(self._sorted().values, return_counts=True)
-            kept, noisy = frequent(token, self._source, Sensitive(counts.astype(np.int64)))
+            values, counts = self._sorted().distinct()
+            kept, noisy = frequent(token, self._source, Sensitive(counts))
             # Values, not their positions among those that occur, which would reveal how many occur.
             largest = np.sort(np.argsort(-noisy, kind="stable")[:most])
             parts = values[kept[largest]], noisy[largest]
             return np.frombuffer(b"".join(part.tobytes() for part in parts), dtype=np.uint8)
 
-        packed = answer(
-            self._ledger,
-            self._source,
+        packed = self._answer(
             event,
             step=step,
             query=[most],
@@ -377,9 +378,7 @@ class ColumnCurator:
             return self._sorted().fine_cuts(most).view(np.int64)
 
         # Exact answers are recorded as whole numbers.
-        cuts = answer(
-            self._ledger,
-            self._source,
+        cuts = self._answer(
             ExactEvent("cuts between values"),
             step=step,
             query=[most],
@@ -387,11 +386,6 @@ class ColumnCurator:
             longest=most * np.dtype(np.int64).itemsize,
         )
         return cuts.view(self._sorted().values.dtype)
-
-    def _answer(
-        self, event: Event, step: str, query: Sequence[Any], draw: Callable[[Token], NoisyArray]
-    ) -> NoisyArray:
-        return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)
 
     def _sorted(self) -> SortedPoints:
         return self._points.reveal_inside_privacy()

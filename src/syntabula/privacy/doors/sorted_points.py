@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.marginals.distinct import CountedPoints
 
 FRACTION_STEPS = 1 << 20
 """Sums add whole steps of this fraction of a width: fine enough, and exact in int64 up to 2^43 records."""
@@ -26,35 +27,51 @@ class SortedPoints:
     """Values in ascending order, a copy of 8 bytes each. All answers are exact, so none may leave `privacy`.
 
     Args:
-        points: [n] float64 without NaN, int64 or uint64.
+        points: [n] float64 without NaN, int64 or uint64; or such values with the number of records of each.
 
     Attributes:
-        values: [n] the same values in ascending order.
+        values: [n] the same values in ascending order; of counted ones, each once.
         integer: Whether they are integers.
+        size: Number of records.
     """
 
-    def __init__(self, points: NDArray[Any]) -> None:
-        if points.ndim != 1 or points.dtype not in (np.float64, np.int64, np.uint64):
+    def __init__(self, points: NDArray[Any] | CountedPoints) -> None:
+        given = points.values if isinstance(points, CountedPoints) else points
+        if given.ndim != 1 or given.dtype not in (np.float64, np.int64, np.uint64):
             raise ArgumentError("points must be a one-dimensional array of float64, int64 or uint64")
-        self.values = np.sort(points)
-        self.integer = points.dtype != np.float64
+        self._below: NDArray[np.int64] | None = None
+        if isinstance(points, CountedPoints):
+            ascending = points.ascending()
+            self.values = ascending.values
+            self._below = np.concatenate([np.zeros(1, np.int64), np.cumsum(ascending.counts)])
+        else:
+            self.values = np.sort(points)
+        self.integer = given.dtype != np.float64
+        self.size = int(given.size if self._below is None else self._below[-1])
 
-    @property
-    def size(self) -> int:
-        """Number of values."""
-        return int(self.values.size)
+    def distinct(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return each value once, in ascending order, and the number of its records."""
+        if self._below is not None:
+            return self.values, np.diff(self._below)
+        values, counts = np.unique(self.values, return_counts=True)
+        return values, counts.astype(np.int64)
 
     def ranks(self, cuts: Sequence[float]) -> NDArray[np.int64]:
-        """Return how many values are below each cut, exactly for 64-bit integers of either sign."""
+        """Return how many records are below each cut, exactly for 64-bit integers of either sign."""
+        places = self._places(cuts)
+        return places if self._below is None else self._below[places]
+
+    def _places(self, cuts: Sequence[float]) -> NDArray[np.int64]:
+        """Return the position among the values of the first that is not below each cut."""
         points = self.values
         if not self.integer:
             return np.searchsorted(points, np.array(cuts, dtype=np.float64), side="left").astype(np.int64)
         info = np.iinfo(points.dtype)
         held = np.array([min(max(int(c), int(info.min)), int(info.max)) for c in cuts], dtype=points.dtype)
-        ranks = np.searchsorted(points, held, side="left").astype(np.int64)
+        places = np.searchsorted(points, held, side="left").astype(np.int64)
         beyond = np.array([int(c) > int(info.max) for c in cuts], dtype=np.bool_)
-        ranks[beyond] = points.size
-        return ranks
+        places[beyond] = points.size
+        return places
 
     def starts(self, edges: Sequence[float]) -> NDArray[np.int64]:
         """Return [k + 1] ranks of the edges of k cells, the outer cells open to infinity.
@@ -77,7 +94,8 @@ class SortedPoints:
         """
         if power not in (1, 2) or of not in ("cell", "column"):
             raise ArgumentError("power must be 1 or 2, and of 'cell' or 'column'")
-        starts = self.starts(edges)
+        self.starts(edges)  # refuses cells that do not ascend
+        inner = self._places(edges[1:-1])
         # If the width overflows float64, compute with halves: infinite differences have no quotient.
         unit = 1.0 if self.integer or np.isfinite(float(edges[-1]) - float(edges[0])) else 0.5
         # From the first edge, so that integers beyond 2^53 keep their differences.
@@ -93,10 +111,15 @@ class SortedPoints:
         points = self.values
         for first in range(0, points.size, _VALUES_PER_PASS):
             some = self._offsets(points[first : first + _VALUES_PER_PASS], edges, unit)
-            which = np.searchsorted(starts[1:-1], np.arange(first, first + some.size), side="right")
+            which = np.searchsorted(inner, np.arange(first, first + some.size), side="right")
             places = np.clip((some - low[which]) / width[which], 0.0, 1.0) ** power
-            # Below 2^53, so that the sum of a pass is exact in float64.
-            exact += np.bincount(which, np.rint(places * FRACTION_STEPS), low.size).astype(np.int64)
+            steps = np.rint(places * FRACTION_STEPS)
+            if self._below is None:
+                # Below 2^53, so that the sum of a pass is exact in float64.
+                exact += np.bincount(which, steps, low.size).astype(np.int64)
+            else:
+                counts = np.diff(self._below[first : first + some.size + 1])
+                np.add.at(exact, which, steps.astype(np.int64) * counts)
         return exact
 
     def fine_cuts(self, most: int) -> NDArray[Any]:
@@ -111,7 +134,7 @@ class SortedPoints:
         Returns:
             Ascending inner edges, in the type of the values; none for no values.
         """
-        values, counts = np.unique(self.values, return_counts=True)
+        values, counts = self.distinct()
         if not values.size:
             return values
         n, parts = self.size, most // 4

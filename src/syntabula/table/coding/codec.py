@@ -122,7 +122,12 @@ class Codec:
         return cls(schema, chosen, spreads or {}, roundness or {}, unit_sizes)
 
     def encode(
-        self, table: RawTable, *, strict: bool = False, found: Collection[str] = ()
+        self,
+        table: RawTable,
+        *,
+        strict: bool = False,
+        found: Collection[str] = (),
+        let_go: bool = False,
     ) -> tuple[EncodedTable, Coercions]:
         """Encode a table; never fails on a table whose columns are stored as the schema says.
 
@@ -138,6 +143,7 @@ class Codec:
                 the guarantee.
             found: Columns whose domains were found and leave out some values by design; these values are coerced even
                 if strict, and not reported.
+            let_go: Whether to take each column out of the table once it is coded, so that memory need not hold both.
 
         Returns:
             Codes of the learned columns, and the coercions (not for release).
@@ -153,6 +159,8 @@ class Codec:
         none_fit: list[str] = []
         for name, column in self._learned().items():
             read = encode_column(column, table.columns[name], self.bins.get(name))
+            if let_go:
+                del table.columns[name]
             kept &= read.valid
             codes[name] = read.codes.astype(code_dtype(self.domain.size(name)))
             if name in found:
@@ -165,16 +173,12 @@ class Codec:
         coercions = Coercions(
             **counts,
             records_left_out=int(kept.size - kept.sum()),
-            outcomes={name: _outcome(column) for name, column in self._learned().items()},
+            outcomes=self.outcomes(),
             none_fit=tuple(none_fit),
             kept=kept,
         )
-        if strict and coercions:
-            raise DataError(
-                f"strict reading failed. {'; '.join(coercions.describe())}. Correct the table, widen the "
-                "bounds or categories, declare the column open or nullable, or read without strict. This "
-                "failure depends on the data and is not covered by the privacy guarantee"
-            )
+        if strict:
+            coercions.require_none()
         if coercions.records_left_out:
             codes = {name: array[kept] for name, array in codes.items()}
         return EncodedTable.from_mapping(self.domain, codes), coercions
@@ -287,6 +291,10 @@ class Codec:
         spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
         return cls(schema, bins, spreads, roundness, sizes)
 
+    def outcomes(self) -> dict[str, str]:
+        """Return what happens to a cell of each column that holds no value of its domain, by the declaration alone."""
+        return {name: _outcome(column) for name, column in self._learned().items()}
+
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
 
@@ -375,6 +383,15 @@ class Coercions:
             f"column{'s' if len(names) > 1 else ''} {', '.join(names)}: {sentence}"
             for sentence, names in columns.items()
         ]
+
+    def require_none(self) -> None:
+        """Raise DataError if there is any; the message names columns, never values."""
+        if self:
+            raise DataError(
+                f"strict reading failed. {'; '.join(self.describe())}. Correct the table, widen the "
+                "bounds or categories, declare the column open or nullable, or read without strict. This "
+                "failure depends on the data and is not covered by the privacy guarantee"
+            )
 
     def __bool__(self) -> bool:
         return bool(self.columns)

@@ -15,6 +15,7 @@ from syntabula.bins.spread import Spread, normal_within, uniform_within
 from syntabula.bins.uniform import Bins, integer_dtype
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.repeated_texts import RepeatedTexts
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Identifier, Label, Ordered
 
 
@@ -41,7 +42,7 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
     if isinstance(column, Identifier):
         # Something is written there, so the cell is not missing.
         present, unreadable = present | unreadable, np.zeros_like(present)
-    values = raw.values[present] if not present.all() else raw.values
+    cells = raw.cells if present.all() else raw.cells[present]
     n_unreadable = int(unreadable.sum())
     counts = {"missing": 0 if column.nullable else int(raw.missing.size - present.sum()) - n_unreadable}
     # A cell that cannot be read as a label counts as unlisted.
@@ -49,22 +50,22 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
     known: NDArray[np.bool_] | None = None
     if bins is not None:
         assert isinstance(column, Ordered)
-        points, clipped, rounded = column.points(values, raw.physical.kind)
+        points, clipped, rounded = column.points(_values(cells), raw.physical.kind)
         counts |= {"clipped": clipped, "rounded": rounded}
         found = bins.codes(points)
     elif isinstance(column, Categorical):
         if column.label_type is float and raw.physical.kind == "decimal":
-            values = values.astype(np.float64)
-        found = _look_up(column.labels, values)
+            cells = _values(cells).astype(np.float64)
+        found = _look_up(column.labels, cells)
         known = found >= 0
         counts["unknown"] += int(known.size - known.sum())
         if column.open:
             found[~known] = column.n_values - 1
             known = None
     elif isinstance(column, Identifier):
-        found = np.zeros(values.size, dtype=np.int64)
+        found = np.zeros(cells.shape, dtype=np.int64)
     else:
-        found = values.astype(np.int64)
+        found = _values(cells).astype(np.int64)
     codes = np.full(raw.missing.size, column.n_codes(bins) - 1, dtype=np.int64)
     if known is not None and not known.all():
         present[present] = known
@@ -74,7 +75,7 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
         codes[unreadable] = column.n_values - 1
         present |= unreadable
     n_strange = counts.get("unknown", 0) + counts.get("unreadable", 0)
-    none_fits = 0 < n_strange == n_unreadable + int(values.size)
+    none_fits = 0 < n_strange == n_unreadable + cells.shape[0]
     return ReadColumn(codes, np.ones_like(present) if column.nullable else present, counts, none_fits)
 
 
@@ -103,11 +104,17 @@ def present_cells(raw: RawColumn) -> NDArray[np.bool_]:
     return present
 
 
-def _look_up(labels: tuple[Label, ...], values: NDArray[Any]) -> NDArray[np.int64]:
+def _values(cells: NDArray[Any] | RepeatedTexts) -> NDArray[Any]:
+    return cells.texts() if isinstance(cells, RepeatedTexts) else cells
+
+
+def _look_up(labels: tuple[Label, ...], values: NDArray[Any] | RepeatedTexts) -> NDArray[np.int64]:
     """Return the position of each value in the labels, or -1 if it is not a label.
 
     Python's equality is exact between integers, floats and decimals, so one dictionary serves all types.
     """
+    if isinstance(values, RepeatedTexts):
+        return _look_up(labels, values.distinct)[values.places]
     position = {label: code for code, label in enumerate(labels)}
     return np.fromiter(map(position.get, values.tolist(), repeat(-1)), np.int64, count=values.size)
 
@@ -165,9 +172,7 @@ def _index(
 def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bool_]) -> RawColumn:
     labels = column.labels
     if column.label_type is str:
-        array = np.empty(len(labels), dtype=object)
-        array[:] = labels
-        return RawColumn(array[index], missing, PhysicalType("text", "str"))
+        return RawColumn(RepeatedTexts.placed(labels, index), missing, PhysicalType("text", "str"))
     if column.label_type is bool:
         return RawColumn(np.array(labels, dtype=np.bool_)[index], missing, PhysicalType("boolean", "bool"))
     if column.label_type is float:

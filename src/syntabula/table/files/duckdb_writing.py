@@ -20,6 +20,7 @@ from syntabula.table.files.pieces import drained, release_each
 from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import object_array, to_objects
 from syntabula.table.raw import DELIMITERS, Dialect, RawColumn
+from syntabula.table.repeated_texts import RepeatedTexts
 
 _INTEGERS = {
     "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",
@@ -252,6 +253,8 @@ def _numbers(column: RawColumn) -> NDArray[Any]:
 
 
 def _texts(column: RawColumn) -> NDArray[Any]:
+    if isinstance(column.cells, RepeatedTexts):
+        return column.cells.texts()
     gap = "0" if column.physical.kind == "decimal" else ""
     pairs = zip(column.values.tolist(), column.missing.tolist(), strict=True)
     if column.physical.kind == "decimal":

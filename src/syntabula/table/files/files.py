@@ -133,7 +133,7 @@ def _conformed(
     columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]
 ) -> dict[str, RawColumn]:
     check_names(columns)
-    if len({c.values.size for c in columns.values()}) > 1:
+    if len({c.missing.size for c in columns.values()}) > 1:
         raise DataError("the columns of a table differ in length")
     return {n: conform(c, physical.get(n)) for n, c in columns.items()}
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from syntabula.table.raw import RawColumn
+from syntabula.table.repeated_texts import RepeatedTexts, joined
 
 PieceT = TypeVar("PieceT")
 
@@ -33,23 +34,34 @@ def together(pieces: Iterator[Mapping[str, RawColumn]], n_rows: int) -> dict[str
         n_rows: Their total number of rows.
     """
     first = next(pieces)
-    if all(column.values.size == n_rows for column in first.values()):
+    if all(column.missing.size == n_rows for column in first.values()):
         return dict(first)
     whole = {
         name: RawColumn(np.empty(n_rows, column.values.dtype), np.empty(n_rows, np.bool_), column.physical)
         for name, column in first.items()
+        if not isinstance(column.cells, RepeatedTexts)
     }
+    # Joined at the end, when all texts are known; the positions of their cells are small.
+    texts: dict[str, list[RawColumn]] = {name: [] for name in first if name not in whole}
     start = 0
 
     def fill(piece: Mapping[str, RawColumn]) -> None:
         nonlocal start
         stop = start
         for name, column in piece.items():
-            stop = start + column.values.size
+            stop = start + column.missing.size
+            if name in texts:
+                texts[name].append(column)
+                continue
             assert column.values.dtype == whole[name].values.dtype
             whole[name].values[start:stop] = column.values
             whole[name].missing[start:stop] = column.missing
         start = stop
 
     release_each(fill, drained([first], pieces))
-    return whole
+    return {name: whole[name] if name in whole else _joined(texts[name]) for name in first}
+
+
+def _joined(columns: list[RawColumn]) -> RawColumn:
+    missing = np.concatenate([column.missing for column in columns])
+    return RawColumn(joined([column.cells for column in columns]), missing, columns[0].physical)

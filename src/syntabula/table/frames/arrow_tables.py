@@ -15,8 +15,9 @@ from syntabula._extras import require
 from syntabula.table.files.pieces import drained, release_each
 from syntabula.table.frames.conform import as_integers
 from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects
-from syntabula.table.frames.slices import slices
+from syntabula.table.frames.slices import parts_of
 from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.repeated_texts import RepeatedTexts
 
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]")
 _DURATION = re.compile(r"duration\[(s|ms|us|ns)\]")
@@ -34,7 +35,7 @@ def read_chunks(name: str, chunks: Any) -> RawColumn:
         decoded = read_chunks(name, chunks.cast(arrow_type.value_type))
         physical = decoded.physical
         named = PhysicalType(physical.kind, str(arrow_type), timezone=physical.timezone, scale=physical.scale)
-        return RawColumn(decoded.values, decoded.missing, named)
+        return RawColumn(decoded.cells, decoded.missing, named)
     printed = str(arrow_type)
     missing = chunks.is_null().to_numpy().astype(np.bool_)
     if types.is_boolean(arrow_type):
@@ -48,10 +49,11 @@ def read_chunks(name: str, chunks: Any) -> RawColumn:
     if types.is_decimal(arrow_type):
         physical = PhysicalType("decimal", printed, scale=arrow_type.scale)
         return RawColumn(object_array(chunks.to_pylist()), missing, physical)
-    if types.is_string(arrow_type) or types.is_large_string(arrow_type) or printed == "string_view":
-        return RawColumn(object_array(chunks.to_pylist()), missing, PhysicalType("text", printed))
-    if types.is_null(arrow_type):
-        return RawColumn(object_array(chunks.to_pylist()), missing, PhysicalType("text", printed))
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type):
+        return RawColumn(_texts(chunks), missing, PhysicalType("text", printed))
+    if types.is_null(arrow_type) or printed == "string_view":
+        texts = RepeatedTexts.of(chunks.to_pylist(), missing)
+        return RawColumn(texts, missing, PhysicalType("text", printed))
     if types.is_date32(arrow_type):
         return RawColumn(
             _numbers(chunks.cast(pa.int32()), 0, np.int64), missing, PhysicalType("date", printed)
@@ -75,6 +77,15 @@ def _read_times(chunks: Any, missing: NDArray[np.bool_], printed: str) -> RawCol
     if pa.types.is_duration(chunks.type):
         return RawColumn(values, missing, PhysicalType("duration", printed))
     return RawColumn(values, missing, PhysicalType("datetime", printed, timezone=chunks.type.tz))
+
+
+def _texts(chunks: Any) -> RepeatedTexts:
+    """Return texts without a Python object for each cell."""
+    united = chunks.dictionary_encode().unify_dictionaries()
+    if not united.num_chunks:
+        return RepeatedTexts.placed([], np.empty(0, dtype=np.int32))
+    places = [chunk.indices.fill_null(0).to_numpy(zero_copy_only=False) for chunk in united.chunks]
+    return RepeatedTexts.placed(united.chunk(0).dictionary.to_pylist(), np.concatenate(places))
 
 
 def _numbers(chunks: Any, gap: Any, dtype: Any) -> NDArray[Any]:
@@ -140,10 +151,18 @@ def _plain_array(column: RawColumn) -> Any:
         case "duration":
             return pa.array(np.where(missing, 0, column.values), mask=missing).cast(pa.duration("us"))
         case "text":
-            objects = to_objects(column)
-            parts = [pa.array(objects[cut].tolist(), type=pa.string()) for cut in slices(objects.size)]
+            parts = [*map(_text_array, parts_of(column))]
             return parts[0] if len(parts) == 1 else pa.chunked_array(parts)
     return pa.array(to_objects(column).tolist())
+
+
+def _text_array(column: RawColumn) -> Any:
+    pa = require("pyarrow", "arrow")
+    if not isinstance(column.cells, RepeatedTexts):
+        return pa.array(to_objects(column).tolist(), type=pa.string())
+    places = pa.array(column.cells.places.astype(np.int32, copy=False), mask=column.missing)
+    distinct = pa.array(column.cells.distinct.tolist(), type=pa.string())
+    return pa.DictionaryArray.from_arrays(places, distinct).cast(pa.string())
 
 
 _ROWS_OF_A_BATCH = 65_536

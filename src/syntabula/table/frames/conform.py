@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from syntabula.table.frames.object_columns import exact_integers, object_array, to_objects
 from syntabula.table.frames.slices import sliced, slices
 from syntabula.table.raw import TEXT_FORMATS, Container, PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.repeated_texts import RepeatedTexts
 from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column
 
 _DAY = MICROSECONDS["day"]
@@ -71,15 +72,17 @@ def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
     """
     if physical is None:
         return column
-    values = _converted(column, physical)
-    if values is None:
+    cells = _converted(column, physical)
+    if cells is None:
         return column
     if physical.kind == "datetime" and (physical.timezone is None) != (column.physical.timezone is None):
         return column
-    return RawColumn(values, column.missing, physical)
+    return RawColumn(cells, column.missing, physical)
 
 
-def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:
+def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | RepeatedTexts | None:
+    if isinstance(column.cells, RepeatedTexts) and physical.kind == "text":
+        return column.cells
     values = column.values
     match column.physical.kind, physical.kind:
         case a, "decimal" if a in ("integer", "float", "decimal"):

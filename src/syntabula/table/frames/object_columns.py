@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.frames.slices import sliced
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn
+from syntabula.table.repeated_texts import RepeatedTexts
 from syntabula.table.schema.clock_columns import microseconds_of_day
 from syntabula.table.schema.time_columns import MICROSECOND, microseconds, time_zone
 
@@ -67,13 +68,15 @@ def column_from_objects(values: NDArray[Any], missing: NDArray[np.bool_], printe
 
 def text_column(texts: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
     """Return a column of texts [n]; those that are not valid Unicode, which no file can hold, are unreadable."""
+    cells = RepeatedTexts.of(texts.tolist(), missing)
+    distinct = cells.distinct.tolist()
     try:
-        "".join(texts[~missing].tolist()).encode()
+        "".join(distinct).encode()
     except UnicodeEncodeError:
-        pairs = zip(texts.tolist(), missing.tolist(), strict=True)
-        unreadable = np.fromiter((not (gap or is_unicode(t)) for t, gap in pairs), np.bool_, count=texts.size)
-        return RawColumn(texts, missing | unreadable, physical, unreadable)
-    return RawColumn(texts, missing, physical)
+        strange = np.array([not is_unicode(text) for text in distinct])
+        unreadable = strange[cells.places] & ~missing
+        return RawColumn(cells, missing | unreadable, physical, unreadable)
+    return RawColumn(cells, missing, physical)
 
 
 def is_unicode(text: str) -> bool:

@@ -23,6 +23,7 @@ from syntabula.table.frames.object_columns import (
 )
 from syntabula.table.frames.slices import parts_of, sliced, slices
 from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.repeated_texts import RepeatedTexts
 
 _EXACT = 2**53
 _NUMPY_INTEGER = re.compile(r"u?int(8|16|32|64)")
@@ -48,7 +49,7 @@ def read_series(name: str, series: Any) -> RawColumn:
         moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
         return _times(moments, missing, PhysicalType("datetime", str(dtype), timezone=zone_name(dtype.tz)))
     if isinstance(dtype, pandas.StringDtype):
-        return text_column(series.to_numpy(dtype=object), missing, PhysicalType("text", _string_name(dtype)))
+        return _read_texts(series, missing, PhysicalType("text", _string_name(dtype)))
     if pandas.api.types.is_object_dtype(dtype):
         return column_from_objects(series.to_numpy(), missing, "object")
     return _read_plain(series, missing, str(dtype))
@@ -98,19 +99,34 @@ def _read_categories(name: str, series: Any) -> RawColumn:
     codes = series.cat.codes.to_numpy()
     missing = codes < 0
     labels = read_series(name, pandas.Series(series.cat.categories))
-    if not labels.values.size:
-        return RawColumn(np.full(codes.size, "", dtype=object), missing, PhysicalType("text", printed))
+    if not labels.missing.size:
+        none = RepeatedTexts.placed([], np.zeros(codes.size, dtype=np.uint8))
+        return RawColumn(none, missing, PhysicalType("text", printed))
     label = np.where(missing, 0, codes)
     unreadable = labels.missing[label] & ~missing
     marked = unreadable if unreadable.any() else None
-    column = RawColumn(labels.values[label], missing | unreadable, labels.physical, marked)
+    column = RawColumn(labels.cells[label], missing | unreadable, labels.physical, marked)
     return _renamed(column, printed)
 
 
 def _renamed(column: RawColumn, printed: str) -> RawColumn:
     physical = column.physical
     renamed = PhysicalType(physical.kind, printed, timezone=physical.timezone, scale=physical.scale)
-    return RawColumn(column.values, column.missing, renamed, column.unreadable)
+    return RawColumn(column.cells, column.missing, renamed, column.unreadable)
+
+
+def _read_texts(series: Any, missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
+    """Read a series of texts; those that Arrow holds, without a Python object for each cell."""
+    if series.dtype.storage == "python":
+        return text_column(series.to_numpy(dtype=object), missing, physical)
+    from syntabula.table.frames.arrow_tables import read_chunks
+
+    arrow = require("pyarrow", "arrow")
+    held = series.array.__arrow_array__()
+    cells = read_chunks(
+        "", held if isinstance(held, arrow.ChunkedArray) else arrow.chunked_array([held])
+    ).cells
+    return RawColumn(cells, missing, physical)
 
 
 def _times(values: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
@@ -174,7 +190,7 @@ def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any
     pandas = require("pandas", "pandas")
     present = ~column.missing
     physical = _renamed(column, "").physical
-    plain = RawColumn(column.values[present], np.zeros(int(present.sum()), dtype=np.bool_), physical)
+    plain = RawColumn(column.cells[present], np.zeros(int(present.sum()), dtype=np.bool_), physical)
     cells = pandas.Series(make_series(plain, None))
     found = pandas.Index(pandas.concat([cells[cut].drop_duplicates() for cut in slices(cells.size)]).unique())
     if categories is None:
@@ -246,9 +262,13 @@ def _make_text(column: RawColumn) -> Any:
 def _text_series(column: RawColumn, dtype: Any) -> Any:
     """Return texts as a series, made in slices, because no interrupt stops a call of pandas."""
     pandas = require("pandas", "pandas")
-    parts = [
-        pandas.Series(to_objects(part), dtype=dtype).where(~part.missing, None) for part in parts_of(column)
-    ]
+
+    def made(part: RawColumn) -> Any:
+        if not isinstance(part.cells, RepeatedTexts):
+            return pandas.Series(to_objects(part), dtype=dtype)
+        return pandas.Series(pandas.Series(part.cells.distinct, dtype=dtype).array.take(part.cells.places))
+
+    parts = [made(part).where(~part.missing, None) for part in parts_of(column)]
     return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
 
 

@@ -14,6 +14,7 @@ from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects, whole_decimals
 from syntabula.table.frames.slices import slices
 from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.repeated_texts import RepeatedTexts
 
 _TIME_UNIT = re.compile(r"time_unit='(ms|us|ns)'")
 _DECIMAL = re.compile(r"Decimal\(precision=(\d+), scale=(\d+)\)")
@@ -40,8 +41,7 @@ def read_series(series: Any) -> RawColumn:
             object_array(series.to_list()), missing, PhysicalType("decimal", printed, scale=dtype.scale)
         )
     if dtype in (polars.String, polars.Categorical, polars.Enum, polars.Null):
-        texts = object_array(series.cast(polars.String).to_list())
-        return RawColumn(texts, missing, PhysicalType("text", printed))
+        return RawColumn(_texts(series.cast(polars.String)), missing, PhysicalType("text", printed))
     if dtype == polars.Date:
         return RawColumn(_physical(series), missing, PhysicalType("date", printed))
     if dtype == polars.Time:
@@ -53,6 +53,17 @@ def read_series(series: Any) -> RawColumn:
         values = in_microseconds(_physical(series), dtype.time_unit)
         return RawColumn(values, missing, PhysicalType("duration", printed))
     return RawColumn(object_array(series.to_list()), missing, PhysicalType("other", printed))
+
+
+def _texts(series: Any) -> RepeatedTexts:
+    """Return texts without a Python object for each cell."""
+    distinct = series.drop_nulls().unique(maintain_order=True)
+    if not distinct.len():
+        return RepeatedTexts.placed([], np.zeros(series.len(), dtype=np.uint8))
+    places = series.replace_strict(
+        distinct, range(distinct.len()), default=0, return_dtype=require("polars", "polars").UInt32
+    )
+    return RepeatedTexts.placed(distinct.to_list(), places.to_numpy())
 
 
 def _printed(dtype: Any) -> str:
@@ -82,6 +93,10 @@ def make_series(name: str, column: RawColumn, categories: Sequence[Any] | None) 
         case "boolean":
             return _gaps(polars.Series(name, column.values.astype(np.bool_)), column)
         case "text":
+            if isinstance(column.cells, RepeatedTexts):
+                distinct = polars.Series(name, column.cells.distinct.tolist(), dtype=polars.String)
+                texts = _gaps(distinct.gather(column.cells.places), column)
+                return texts.cast(_text_type(column, categories))
             objects = to_objects(column)
             parts = [
                 polars.Series(name, objects[cut].tolist(), dtype=polars.String)

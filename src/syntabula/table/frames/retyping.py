@@ -34,6 +34,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, SchemaError
 from syntabula.table.frames.object_columns import is_unicode
 from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.repeated_texts import RepeatedTexts
 from syntabula.table.schema.columns import (
     MICROSECONDS,
     SPELLINGS,
@@ -135,20 +136,22 @@ def _without_empty(raw: RawColumn, column: Column) -> RawColumn:
 
     A missing cell becomes the one category that pandas takes for missing, if no cell may be missing.
     """
-    if isinstance(column, Categorical) and not column.nullable and raw.values.dtype == object:
+    of_objects = isinstance(raw.cells, RepeatedTexts) or raw.cells.dtype == object
+    if isinstance(column, Categorical) and not column.nullable and of_objects:
         meant = [label for label in column.categories if label in _GAPS_OF_PANDAS]
         if len(meant) == 1 and raw.missing.any():
             unreadable = False if raw.unreadable is None else raw.unreadable
             gaps = raw.missing & ~np.asarray(unreadable)
-            return replace(raw, values=np.where(gaps, meant[0], raw.values), missing=raw.missing & ~gaps)
+            return replace(raw, cells=np.where(gaps, meant[0], raw.values), missing=raw.missing & ~gaps)
     of_text = isinstance(column, Identifier) or (isinstance(column, Categorical) and column.label_type is str)
-    if (
-        raw.values.dtype != object
-        or not of_text
-        or (isinstance(column, Categorical) and "" in column.categories)
-    ):
+    if not of_objects or not of_text or (isinstance(column, Categorical) and "" in column.categories):
         return raw
-    empty = np.fromiter((isinstance(v, str) and not v for v in raw.values), np.bool_, count=raw.values.size)
+    if isinstance(raw.cells, RepeatedTexts):
+        empty = (raw.cells.distinct == "")[raw.cells.places] & ~raw.missing
+    else:
+        empty = np.fromiter(
+            (isinstance(v, str) and not v for v in raw.cells), np.bool_, count=raw.missing.size
+        )
     return replace(raw, missing=raw.missing | empty) if empty.any() else raw
 
 

@@ -29,4 +29,4 @@ def sliced(column: RawColumn, dtype: DTypeLike, make: Callable[[RawColumn], NDAr
 def parts_of(column: RawColumn) -> Iterator[RawColumn]:
     """Cut a column into slices."""
     for cut in slices(column.missing.size):
-        yield RawColumn(column.values[cut], column.missing[cut], column.physical)
+        yield column.take(cut)

@@ -43,7 +43,7 @@ def tried_values(
     names = bases(expression.columns, derived)
     literals = [*expression.literals, *(x for n in derived for x in derived[n].literals)]
     values = {name: domain_values(columns[name], literals) for name in names}
-    sizes = [cells.values.size for cells in values.values()]
+    sizes = [cells.missing.size for cells in values.values()]
     n_rows = min(math.prod(sizes), MOST_ROWS)
     cells = {
         name: column.take(rows)

@@ -7,18 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from syntabula.bins.bin_count import (
-    MOST_BINS,
-    budget_rice,
+from syntabula.bench.bin_rules import (
     doane_non_private,
     freedman_diaconis_non_private,
-    rice,
     shimazaki_shinomoto_non_private,
 )
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import code_dtype
 from syntabula.models.pgm import PGM
+from syntabula.prepare.discretizer import MOST_BINS, budget_rice, rice
 
 
 class TestFreeOfTheData:

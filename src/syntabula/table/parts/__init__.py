@@ -1,0 +1,1 @@
+"""Tables in parts that are never collected whole: files, row groups, and streams of batches."""

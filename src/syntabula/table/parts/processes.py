@@ -1,0 +1,93 @@
+"""Folds parts in several processes of one machine; an error that comes back from one shows no cell."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import signal
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from syntabula._memory import memory_for
+from syntabula.errors import DataError, ResourceError, SyntabulaError
+from syntabula.marginals.parts import Fold
+from syntabula.table.parts.part_reading import Part, Work, folded
+
+if TYPE_CHECKING:
+    from syntabula.table.raw import RawTable
+    from syntabula.table.schema.schema import Schema
+
+
+def folded_in_processes(
+    parts: Sequence[Part],
+    schema: Schema,
+    columns: Sequence[str] | None,
+    fold: Fold[RawTable],
+    *,
+    processes: int,
+) -> Work:
+    """Fold parts in some processes, each with a share of the parts and one state, and return their sum.
+
+    Raises:
+        ResourceError: If a process ends before its work is done, as the system ends one that takes too much memory.
+        SyntabulaError: If a part cannot be read; what other parts gave is dropped.
+    """
+    # Neighbouring parts go to different processes, so that each has as much to do.
+    tasks = [_packed((parts[i::processes], schema, columns, fold)) for i in range(processes)]
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_begin)
+    total: Work | None = None
+    try:
+        for answer in pool.map(_run, tasks):
+            if isinstance(answer, SyntabulaError):
+                raise answer
+            if total is None:
+                total = answer
+                continue
+            fold.merge(total.state, answer.state)
+            total = Work(total.state, total.n_rows + answer.n_rows, [*total.warnings, *answer.warnings])
+    except BrokenProcessPool:
+        raise ResourceError(
+            "a process that read part of the table ended too early, probably because memory ran out; use fewer workers, "
+            'or one. A script that uses more than one needs `if __name__ == "__main__":` around what it runs'
+        ) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    assert total is not None
+    return total
+
+
+def _begin() -> None:
+    # The process that started this one decides what an interrupt ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _run(task: bytes) -> Work | SyntabulaError:
+    """Return the work, or the error to raise: an error that is raised here would bring its traceback along."""
+    try:
+        with memory_for("read the table"):
+            parts, schema, columns, fold = pickle.loads(task)
+            return folded(parts, schema, columns, fold)
+    except SyntabulaError as error:
+        return type(error)(str(error))
+    except Exception as error:
+        return DataError(f"part of the table cannot be read ({type(error).__name__}); check its files")
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        # Schemas and codecs hold mappings that cannot be changed, which pickle does not know.
+        return (_unchangeable, (dict(value),)) if isinstance(value, MappingProxyType) else NotImplemented
+
+
+def _unchangeable(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+def _packed(task: Any) -> bytes:
+    packed = io.BytesIO()
+    _Pickler(packed, protocol=pickle.HIGHEST_PROTOCOL).dump(task)
+    return packed.getvalue()

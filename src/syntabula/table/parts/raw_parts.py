@@ -1,0 +1,139 @@
+"""A raw table in parts: one pass folds each part where it is read, in this process or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from syntabula._warnings import warn_caller
+from syntabula.errors import CoercionWarning, DataError
+from syntabula.marginals.parts import Fold, State
+from syntabula.table.parts.part_reading import Part, folded, read_part
+from syntabula.table.raw import Container, Origin, RawTable
+from syntabula.table.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from syntabula.table.parts.snapshot import Snapshot
+
+ROWS_AT_ONCE = 65_536
+"""Rows of a batch: their texts and numbers take about 60 MB for 20 columns."""
+
+
+@dataclass(eq=False, repr=False)
+class RawParts:
+    """A table whose records lie in parts, and which is read anew in each pass.
+
+    Attributes:
+        container: What kind of table it is.
+        schema: Declares all columns.
+        parts: Where the records are; each record is in one part.
+        workers: Number of processes that read parts; the parts can be pickled if it is above 1.
+        snapshot: The files that must not change between passes; None where there are none.
+        columns: The columns that are read; None for all.
+    """
+
+    container: Container
+    schema: Schema
+    parts: tuple[Part, ...]
+    workers: int = 1
+    snapshot: Snapshot | None = None
+    columns: tuple[str, ...] | None = None
+    _n_rows: list[int] = field(default_factory=list)
+    _warned: set[str] = field(default_factory=set)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as the schema declares them."""
+        return tuple(self.schema)
+
+    @property
+    def origin(self) -> Origin:
+        """What the table was read from; the schema declares its types."""
+        return Origin(self.container, {})
+
+    @property
+    def n_rows(self) -> int:
+        """Number of records (sensitive); takes a pass if there was none and the files do not say it."""
+        if not self._n_rows:
+            said: list[int | None] = [getattr(part, "n_rows", None) for part in self.parts]
+            if None not in said:
+                self._n_rows[:] = [sum(n or 0 for n in said)]
+            else:
+                self.fold(_Nothing())
+        return self._n_rows[0]
+
+    @property
+    def states_at_once(self) -> int:
+        """How many states of one fold are in memory at once: one in each process, one on its way, and their sum."""
+        return 1 if self.processes == 1 else self.processes + 2
+
+    @property
+    def processes(self) -> int:
+        """Number of processes that read."""
+        return max(1, min(self.workers, len(self.parts)))
+
+    def of(self, columns: Sequence[str]) -> RawParts:
+        """Return the same table of which a pass reads some columns alone."""
+        return replace(self, columns=tuple(columns))
+
+    def fold(self, fold: Fold[RawTable]) -> State:
+        """Return the state of all records, in one pass.
+
+        Raises:
+            DataError: If a part cannot be read, or the table has changed since an earlier pass.
+            SchemaError: If a part lacks a declared column or has others.
+            ResourceError: If memory ends, here or in another process.
+        """
+        self._check_unchanged()
+        if self.processes == 1:
+            work = folded(self.parts, self.schema, self.columns, fold)
+        else:
+            from syntabula.table.parts.processes import folded_in_processes
+
+            work = folded_in_processes(self.parts, self.schema, self.columns, fold, processes=self.processes)
+        self._ended(work.n_rows, work.warnings)
+        return work.state
+
+    def pieces(self) -> Iterator[RawTable]:
+        """Yield the records piece by piece, in this process, in one pass."""
+        self._check_unchanged()
+        n_rows, said = 0, list[str]()
+        for part in self.parts:
+            for table in read_part(part, self.schema, self.columns, said):
+                n_rows += table.n_rows
+                yield table
+        self._ended(n_rows, said)
+
+    def _check_unchanged(self) -> None:
+        if self.snapshot is not None:
+            self.snapshot.check()
+
+    def _ended(self, n_rows: int, said: Sequence[str]) -> None:
+        """Compare a pass with earlier ones, and repeat its warnings once."""
+        self._check_unchanged()
+        if self._n_rows and self._n_rows[0] != n_rows:
+            raise DataError(
+                "the table changed while it was read: a later pass did not find the records of the first; fit a table "
+                "that nothing writes to, such as a copy or a snapshot. This failure depends on the data and is not "
+                "covered by the privacy guarantee"
+            )
+        self._n_rows[:] = [n_rows]
+        for sentence in [s for s in dict.fromkeys(said) if s not in self._warned]:
+            self._warned.add(sentence)
+            warn_caller(CoercionWarning(sentence))
+
+    def __repr__(self) -> str:
+        return f"RawParts({len(self.schema.columns)} columns)"
+
+
+class _Nothing(Fold[RawTable]):
+    """Asks for nothing but the number of records, which every pass counts."""
+
+    def start(self) -> State:
+        return {"": np.zeros(0, np.int64)}
+
+    def add(self, state: State, part: RawTable) -> None:
+        pass

@@ -1,0 +1,310 @@
+"""One table in memory, in one, two and seven parts, in processes and from other libraries: one release."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import tempfile
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
+from syntabula.marginals.counting import MemoryEngine
+from syntabula.marginals.domain import all_cliques
+from syntabula.marginals.passes import PassEngine
+from syntabula.table.coding.codec import Codec
+from syntabula.table.parts.encoded_parts import EncodedParts
+from syntabula.table.parts.raw_parts import RawParts
+from syntabula.table.parts.repeated import RepeatedPart
+from syntabula.table.parts.sources import parts_of
+from syntabula.table.read import read
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+N = 700
+
+
+def frame(n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 4, n)
+    amount = (rng.normal(size=n).clip(-3, 3) + kind).round(2)
+    begin = datetime(2024, 1, 1)
+    return pd.DataFrame(
+        {
+            "kind": [("red", "blue", "other", "")[k] for k in kind],
+            "amount": np.where(rng.random(n) < 0.1, np.nan, amount),
+            "age": rng.integers(0, 300, n),
+            "paid": rng.random(n) < 0.3,
+            "at": [begin + timedelta(minutes=int(m)) for m in rng.integers(0, 500_000, n)],
+        }
+    )
+
+
+def schema() -> st.Schema:
+    return st.Schema(
+        {
+            "kind": st.Categorical(("red", "blue"), open=True, nullable=True),
+            "amount": st.Numeric(-5, 8, nullable=True),
+            "age": st.Numeric(0, 250, integer=True),
+            "paid": st.Boolean(),
+            "at": st.Datetime(datetime(2024, 1, 1), datetime(2024, 12, 31), resolution="minute"),
+        }
+    )
+
+
+def arrow() -> object:
+    return pa.Table.from_pandas(frame(), preserve_index=False)
+
+
+def in_parts(folder, n_parts: int, *, empty: bool = False, suffix: str = ".parquet"):
+    """Write the table to files of which each holds some rows, and return their folder."""
+    folder.mkdir()
+    table = arrow()
+    cuts = [N * i // n_parts for i in range(n_parts + 1)]
+    pieces = [table.slice(a, b - a) for a, b in itertools.pairwise(cuts)]
+    pieces += [table.slice(0, 0)] if empty else []
+    for i, piece in enumerate(pieces):
+        if suffix == ".parquet":
+            pq.write_table(piece, folder / f"{i}.parquet", row_group_size=90)
+        elif suffix == ".arrow":
+            with pa.ipc.new_file(folder / f"{i}.arrow", piece.schema) as writer:
+                writer.write_table(piece, max_chunksize=60)
+        else:
+            piece.to_pandas().to_csv(folder / f"{i}.csv", index=False)
+    return folder
+
+
+def lazy(folder):
+    return pytest.importorskip("polars").from_arrow(arrow()).lazy()
+
+
+def relation(folder):
+    in_parts(folder / "duckdb", 2)
+    return pytest.importorskip("duckdb").connect().read_parquet(str(folder / "duckdb" / "*.parquet"))
+
+
+def dataset(folder):
+    return pytest.importorskip("pyarrow.dataset").dataset(in_parts(folder / "dataset", 3))
+
+
+def ibis(folder):
+    # Ibis 12 cannot read by DuckDB 2.
+    return pytest.importorskip("ibis").polars.connect({"people": lazy(folder)}).table("people")
+
+
+SOURCES = {
+    "one part": lambda folder: in_parts(folder / "parts", 1),
+    "two parts": lambda folder: in_parts(folder / "parts", 2),
+    "seven parts and an empty one": lambda folder: in_parts(folder / "parts", 7, empty=True),
+    "a pattern": lambda folder: str(in_parts(folder / "parts", 2) / "*.parquet"),
+    "Arrow files": lambda folder: in_parts(folder / "parts", 2, suffix=".arrow"),
+    "text files": lambda folder: in_parts(folder / "parts", 2, suffix=".csv"),
+    "a LazyFrame": lazy,
+    "a DuckDB relation": relation,
+    "a dataset": dataset,
+    "an Ibis table": ibis,
+}
+
+
+def release_of(source, method=st.MST, **options) -> tuple[str, str]:
+    """Return hashes of what a release's model and rows are."""
+    with pytest.warns(CoercionWarning):
+        release = method(seed=5, **options).fit(source, schema())
+    with tempfile.TemporaryDirectory() as folder:
+        release.save(Path(folder) / "release.syn")
+        with zipfile.ZipFile(Path(folder) / "release.syn") as file:
+            names = [name for name in sorted(file.namelist()) if name.endswith(".npy")]
+            arrays = b"".join(map(file.read, names))
+    rows = release.sample(200, seed=1)
+    rows = rows if isinstance(rows, pd.DataFrame) else rows.to_pandas()
+    rows["kind"] = rows["kind"].astype(object).where(rows["kind"].notna(), "missing")
+    written = rows.assign(at=rows["at"].astype("datetime64[us]")).to_csv(index=False).encode()
+    return hashlib.sha256(arrays).hexdigest(), hashlib.sha256(written).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    return release_of(frame())
+
+
+class TestReleases:
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_are_those_of_the_table_in_memory(self, source, tmp_path, in_memory):
+        assert release_of(SOURCES[source](tmp_path)) == in_memory
+
+    def test_of_two_processes_are_those_of_one(self, tmp_path, in_memory):
+        assert release_of(in_parts(tmp_path / "parts", 3), workers=2) == in_memory
+
+    @pytest.mark.parametrize("method", [st.AIM, st.PrivSyn, st.PrivateGSD, st.RAP])
+    def test_of_other_methods_are_those_of_the_table_in_memory(self, method, tmp_path):
+        few = {"bins": 8}
+
+        in_parts_of = release_of(in_parts(tmp_path / "parts", 3), method, **few)
+
+        assert in_parts_of == release_of(frame(), method, **few)
+
+    def test_differ_if_a_part_is_counted_twice(self, tmp_path, in_memory, monkeypatch):
+        """A planted bug, which the comparisons above have to find."""
+        right = RawParts.fold
+
+        def twice(self, fold):
+            state = right(self, fold)
+            fold.merge(state, right(RawParts(self.container, self.schema, self.parts[:1]), fold))
+            return state
+
+        monkeypatch.setattr(RawParts, "fold", twice)
+        assert release_of(in_parts(tmp_path / "parts", 2)) != in_memory
+
+
+class TestCounts:
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_and_what_did_not_fit_are_equal(self, source, tmp_path):
+        codec = Codec.plan(schema(), bins=9)
+        rows, coercions = codec.encode(read(frame(), schema()))
+        cliques = [c for k in range(4) for c in all_cliques(codec.domain.columns, k)]
+        parts = EncodedParts(parts_of(SOURCES[source](tmp_path), schema()), codec)
+
+        found = PassEngine(parts, codec.domain).counts(cliques)
+
+        for counts, right in zip(found, MemoryEngine(rows).counts(cliques), strict=True):
+            assert (counts == right).all()
+        assert parts.coercions == coercions
+        assert parts.coercions.clipped["age"] == coercions.clipped["age"] > 0
+
+    def test_of_a_part_that_is_repeated_are_multiples(self, tmp_path):
+        codec = Codec.plan(schema(), bins=9)
+        parts = parts_of(in_parts(tmp_path / "parts", 1), schema())
+        again = RawParts(parts.container, parts.schema, tuple(RepeatedPart(p, 3) for p in parts.parts))
+
+        once, thrice = (
+            PassEngine(EncodedParts(p, codec), codec.domain).counts([("kind", "age")])[0]
+            for p in (parts, again)
+        )
+
+        assert (thrice == 3 * once).all()
+        assert again.n_rows == 3 * parts.n_rows
+
+
+class TestRefusals:
+    def fitted(self, source, declared=None, **options):
+        return st.MST(seed=1, **options).fit(source, declared or schema())
+
+    def test_of_a_file_that_lacks_a_column_name_both(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 2)
+        pq.write_table(arrow().drop_columns(["paid"]), folder / "later.parquet")
+
+        for options in ({}, {"preprocessing": st.Preprocessing(discretizer="uniform"), "bins": 5}):
+            with pytest.raises(SchemaError, match=r"later\.parquet.*no column 'paid'"):
+                self.fitted(folder, **options)
+
+    def test_of_a_dataset_whose_file_lacks_a_column_name_both(self, tmp_path):
+        datasets = pytest.importorskip("pyarrow.dataset")
+        folder = in_parts(tmp_path / "parts", 1)
+        pq.write_table(arrow().drop_columns(["paid"]), folder / "later.parquet")
+
+        with pytest.raises(DataError, match=r"later\.parquet.*'paid'"):
+            self.fitted(datasets.dataset(folder))
+
+    def test_of_a_table_without_a_schema_say_how_to_get_one(self, tmp_path):
+        with pytest.raises(ArgumentError, match="syntabula schema"):
+            st.MST().fit(in_parts(tmp_path / "parts", 1))
+
+    def test_of_units_say_what_to_do(self, tmp_path):
+        declared = st.Schema(schema().columns | {"who": st.Identifier()}, unit="who", rows_per_unit=2)
+
+        with pytest.raises(ArgumentError, match="leave the unit out"):
+            self.fitted(in_parts(tmp_path / "parts", 1), declared)
+
+    def test_of_nothing_and_of_several_formats(self, tmp_path):
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(DataError, match="holds no file"):
+            self.fitted(tmp_path / "empty")
+        with pytest.raises(DataError, match="holds no file"):
+            self.fitted(str(tmp_path / "*.parquet"))
+        folder = in_parts(tmp_path / "parts", 1)
+        arrow().to_pandas().to_csv(folder / "more.csv", index=False)
+        with pytest.raises(DataError, match="one format"):
+            self.fitted(folder)
+
+    def test_of_a_damaged_file_show_no_cell(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 2)
+        written = (folder / "0.parquet").read_bytes()
+        (folder / "0.parquet").write_bytes(written[:200] + b"secret cell" * 30 + written[530:])
+        (folder / "1.parquet").write_bytes(b"PAR1 secret cell PAR1")
+
+        with pytest.raises(DataError, match="damaged") as refused:
+            self.fitted(folder)
+        assert "secret" not in str(refused.value)
+
+        (folder / "1.parquet").unlink()
+        for workers in (1, 2):
+            with pytest.raises(DataError, match=r"0\.parquet.*damaged") as refused:
+                self.fitted(folder, workers=workers)
+            assert "secret" not in f"{refused.value} {refused.value.__cause__!r}"
+            assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+    def test_of_a_folder_that_changes_between_passes(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 2)
+        parts = parts_of(folder, schema())
+        assert parts.n_rows == N
+
+        pq.write_table(arrow(), folder / "new.parquet")
+
+        with pytest.raises(DataError, match=r"changed while it was read.*new\.parquet"):
+            _ = [*parts.pieces()]
+
+    def test_of_a_stream_that_gives_other_records_later(self):
+        polars = pytest.importorskip("polars")
+        begun = []
+
+        def growing(rows):
+            begun.append(1)
+            return polars.concat([rows] * len(begun)) if rows.height else rows
+
+        frames = polars.from_arrow(arrow()).lazy().map_batches(growing)
+        parts = parts_of(frames, schema())
+
+        with pytest.raises(DataError, match="did not find the records"):
+            _ = [*parts.pieces(), *parts.pieces(), *parts.pieces()]
+
+    def test_of_strict_reading_come_before_the_first_spend(self, tmp_path):
+        with pytest.raises(DataError, match=r"strict reading failed.*'age'"):
+            st.MST(seed=1, bins=5, preprocessing=st.Preprocessing(discretizer="uniform")).fit(
+                in_parts(tmp_path / "parts", 2), schema(), strict=True
+            )
+
+    def test_of_a_worker_that_is_killed_say_that_memory_may_have_ended(self, tmp_path):
+        from syntabula.errors import ResourceError
+
+        parts = parts_of(in_parts(tmp_path / "parts", 2), schema(), workers=2)
+        with pytest.raises(ResourceError, match="fewer workers"):
+            parts.fold(_Killing())
+
+
+class _Killing:
+    """A fold whose process ends at once, as the system ends one that takes too much memory."""
+
+    def start(self):
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class TestTypes:
+    def test_that_differ_between_files_are_read_as_declared(self, tmp_path, in_memory):
+        folder = in_parts(tmp_path / "parts", 2)
+        place = folder / "1.parquet"
+        table = pq.read_table(place)
+        at = table.column_names.index("age")
+        texts = table.column("age").cast(pa.string())
+        pq.write_table(table.set_column(at, "age", texts), place)
+
+        assert release_of(folder) == in_memory
