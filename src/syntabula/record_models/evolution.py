@@ -82,7 +82,8 @@ class Evolution:
 
     def change(self, r: int) -> float:
         """Return how much a variation changes after round r, from 0.5 down to 0.01 (as the paper's code has it)."""
-        return _FIRST_CHANGE - (_FIRST_CHANGE - _LAST_CHANGE) * (r / self.rounds) ** _FALL
+        done = float((r / self.rounds) ** _FALL)
+        return _FIRST_CHANGE - (_FIRST_CHANGE - _LAST_CHANGE) * done
 
 
 @dataclass(frozen=True, kw_only=True)

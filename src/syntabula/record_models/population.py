@@ -193,4 +193,5 @@ def believed(expected: FloatArray, votes: FloatArray, deviation: float) -> Float
     spread = max(unlike / float(np.sum(expected**2)), 1e-6) * expected**2
     found = expected + spread / (spread + deviation**2) * away
     found = np.maximum(found, _LEAST_KEPT * expected)
-    return found / found.sum()
+    shares: FloatArray = found / found.sum()
+    return shares
