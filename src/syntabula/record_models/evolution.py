@@ -22,6 +22,8 @@ from syntabula.record_models.population import Ballot, ComparedColumns, Populati
 from syntabula.record_models.representation import column_lookups, one_way_counts
 
 _LEAST_ASKED, _MOST_ASKED = 16, 2000
+_ALL_COMPARED = 3
+"""Of so many rounds one compares rows in all columns, so that dependence of many is seen too."""
 _FIRST_CHANGE, _LAST_CHANGE, _FALL = 0.5, 0.01, 0.2
 _MOST_ROWS = 1_000_000
 
@@ -37,8 +39,8 @@ class Evolution:
 
     Attributes:
         rounds: How often records vote.
-        columns: Columns in which a round compares rows, those that were least compared together; None for all of them, as
-            in the paper.
+        columns: Columns in which a round compares rows, those that were least compared together; each third round
+            compares all of them. None for all of them in each round, as in the paper.
         crowd: Number of records that vote for a row on average, in standard deviations of the noise on it: a
             larger one asks about fewer rows, which are told apart better from noise.
         candidates: Rows of the population.
@@ -74,9 +76,14 @@ class Evolution:
         wanted = total / (self.crowd * sigma) if sigma > 0 else _MOST_ASKED
         return min(max(round(min(wanted, _MOST_ASKED)), _LEAST_ASKED), self.candidates)
 
+    def compared_in(self, r: int) -> int | None:
+        """Return in how many columns round r compares rows; None for all."""
+        return None if (r + 1) % _ALL_COMPARED == 0 else self.columns
+
     def change(self, r: int) -> float:
         """Return how much a variation changes after round r, from 0.5 down to 0.01 (as the paper's code has it)."""
-        return float(_FIRST_CHANGE - (_FIRST_CHANGE - _LAST_CHANGE) * (r / self.rounds) ** _FALL)
+        done = float((r / self.rounds) ** _FALL)
+        return _FIRST_CHANGE - (_FIRST_CHANGE - _LAST_CHANGE) * done
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +148,7 @@ class EvolutionLearner:
         compared, ballots = ComparedColumns(domain, rng), list[Ballot]()
         for r in range(evolution.rounds):
             progress(_vote(r), r / evolution.rounds)
-            columns = compared.next(evolution.columns)
+            columns = compared.next(evolution.compared_in(r))
             nearness = nearness_of(domain, shares, columns)
             asked = population.asked(columns, asked_for, rng)
             votes = doors.nearest.vote(nearness, asked, share=paid, step=_vote(r))

@@ -31,21 +31,20 @@ class TabPE(FromRecords):
       to have them, so that a budget that is too small for votes gives what `Independent` does.
     - Votes of all rounds are remembered: rows get the weights with which they would vote as the records did in each
       (iterative proportional fitting). The paper keeps the rows of the last vote.
-    - A round compares rows in a few columns (`columns`), of which each pair comes about as often, where the paper's looks
-      at all of them and lets no record vote for rows of another class. Which column is a label need not be known.
+    - Two rounds of three compare rows in a few columns (`columns`), of which each pair comes about as often, where the
+      paper's look at all of them and let no record vote for rows of another class. No label need be known.
     - Fewer rows are asked about than the population has, so that each has many more votes than noise; votes move
       what was expected by what noise leaves of them.
     - Numbers are compared and moved by rank, so that long tails are no shorter than others.
 
     Measured at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of XGBoost
-    learned on synthetic rows): .060 and .72, .045 and .63, after 15 and 11 seconds of a processor. ARGN has .073 and .71,
+    learned on synthetic rows): .063 and .72, .048 and .65, after 18 and 13 seconds of a processor. ARGN has .073 and .71,
     .056 and .53 after 62 and 81, AIM .044 and .77, .035 and .68 after 3, `Independent` .095 and .47, .061 and .49. Where
-    one of eight bits is the parity of three others (10,000 rows), it is so in .88 of the rows with `columns=None`, in
-    .51 with four columns a round, and in .50 of AIM's.
+    one of eight bits is the parity of three others (10,000 rows), it is so in .88 of the rows, and in .50 of AIM's.
 
     Time: comparing rows, as `plan` measures it; it needs no PyTorch. Values given to `sample` are met by the rows that
-    share them, and conditions by the rows that satisfy them. Choose it with `columns=None` where four and more columns
-    depend on each other in ways that fewer do not show; elsewhere AIM is nearer.
+    share them, and conditions by the rows that satisfy them. Choose it where four and more columns depend on each other
+    in ways that fewer do not show; elsewhere AIM is nearer.
 
     Attributes:
         evolution: How rows evolve.
