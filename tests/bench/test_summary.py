@@ -11,7 +11,7 @@ from syntabula.bench import Binning, Candidate, Record, Store, Study, compare, e
 from syntabula.bench.collection import list_studies
 from syntabula.bench.runner import Work
 from syntabula.bench.study import Reported
-from syntabula.bench.words import aligned, compared, duration, listed, planned, table
+from syntabula.bench.words import aligned, compared, duration, listed, planned, shown_scores, table
 from syntabula.report.study_page import make_study_page
 
 STUDY = Study(
@@ -74,6 +74,17 @@ class TestSummary:
         assert row.ranks == {}
         assert row.epsilon == math.inf
         assert "tvd-2" in row.paper
+
+    def test_what_tuning_gains_is_shown_beside_its_score_and_higher_is_better(self) -> None:
+        found = {
+            key: replace(r, scores={"tvd-2": 0.5, "gain of tvd-2 %": 100 * r.scores["tvd-2"], "other": 1.0})
+            for key, r in records().items()
+        }
+
+        summary = summarize(STUDY, found)
+
+        assert shown_scores(summary) == ["tvd-2", "gain of tvd-2 %"]
+        assert summary.direction("gain of tvd-2 %") == "higher"
 
     def test_equal_rows_share_a_rank(self) -> None:
         found = records()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +10,18 @@ import pytest
 
 import syntabula as st
 from syntabula.bench import Binning, Candidate, Study, find_study, run
+from syntabula.bench.cell import Cell
 from syntabula.bench.splits import load_split
-from syntabula.bench.tasks import TASKS
+from syntabula.bench.tasks import TASKS, Outcome
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::syntabula.errors.SyntabulaWarning"
+)  # of weak budgets, as in a run
+
+
+def outcome(cell: Cell) -> Outcome:
+    """Run a cell in this process."""
+    return TASKS[cell.task].run(cell)
 
 
 class TestTables:
@@ -22,7 +31,7 @@ class TestTables:
         )
         split = load_split("holdout", "census@300", {}, None)
 
-        found = TASKS["tables"].run(study.cells[0]).scores["tvd-2"]
+        found = outcome(study.cells[0]).scores["tvd-2"]
 
         half = st.attacks.BASELINES["HALF"]().fit(split.fit, split.schema)
         made = half.sample_columns(split.fit.n_rows, seed=1_000_000)
@@ -37,7 +46,7 @@ class TestTables:
         study = Study(name="s", datasets=("census@200",), methods=("mst",), scores=("tvd-2",), seeds=2)
         first, second = study.cells
 
-        values = [TASKS["tables"].run(cell).scores["tvd-2"] for cell in (first, first, second)]
+        values = [outcome(cell).scores["tvd-2"] for cell in (first, first, second)]
 
         assert values[0] == values[1] != values[2]
 
@@ -51,7 +60,7 @@ class TestTables:
             against=("held out", "learned"),
         )
 
-        found = TASKS["tables"].run(study.cells[0]).scores
+        found = outcome(study.cells[0]).scores
 
         assert split.held_out is not None
         assert (split.fit.n_rows, split.held_out.n_rows) == (150, 50)
@@ -68,7 +77,7 @@ class TestTables:
             target="sex",
         )
 
-        found = TASKS["tables"].run(study.cells[0]).scores
+        found = outcome(study.cells[0]).scores
 
         assert set(found) == {"efficacy", "efficacy auc", "efficacy accuracy"}
         assert all(0 <= value <= 1 for value in found.values())
@@ -77,7 +86,7 @@ class TestTables:
         scores = ("percentile-similarity", "query-similarity")
         study = Study(name="s", datasets=("census@200",), methods=("SELF",), scores=scores, overall="utility")
 
-        found = TASKS["tables"].run(study.cells[0]).scores
+        found = outcome(study.cells[0]).scores
 
         assert found["utility"] == pytest.approx(np.mean([found[name] for name in scores]))
 
@@ -92,7 +101,7 @@ class TestTables:
             against=("learned",),
         )
 
-        bins, model = (TASKS["tables"].run(cell).scores["tvd-2"] for cell in study.cells)
+        bins, model = (outcome(cell).scores["tvd-2"] for cell in study.cells)
 
         assert 0 < bins < model
 
@@ -101,9 +110,7 @@ class TestTables:
         binning = Binning(bins=10, domain=domain)  # type: ignore[arg-type]
         study = Study(name="s", datasets=("census@300",), methods=("independent",), preprocessing=(binning,))
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
-            found = TASKS["tables"].run(replace(study, epsilons=(10.0,)).cells[0])
+        found = outcome(replace(study, epsilons=(10.0,)).cells[0])
 
         assert found.facts["epsilon_spent"] <= 10.0
         assert found.scores["tvd-2"] < 1
@@ -122,7 +129,7 @@ class TestColumns:
             overall="utility",
         )
 
-        few, many = (TASKS["columns"].run(cell).scores["utility"] for cell in study.cells)
+        few, many = (outcome(cell).scores["utility"] for cell in study.cells)
 
         assert few < many < 1
 
@@ -130,7 +137,7 @@ class TestColumns:
         study = find_study("discretization-f12")
         cell = next(c for c in study.cells if c.binning.bins == "rice" and c.dataset.endswith("normal@500"))
 
-        found = TASKS["columns"].run(cell)
+        found = outcome(cell)
 
         assert found.facts["bins asked"] == 16  # 2 times the cube root of 500, rounded up
 
@@ -158,7 +165,7 @@ class TestTuning:
             options={"trials": 2, "space": "usual"},
         )
 
-        found = TASKS["tuning"].run(study.cells[0])
+        found = outcome(study.cells[0])
 
         before, after = found.facts["without tuning"]["wasserstein"], found.scores["wasserstein"]
         assert found.facts["options"]["bins"] >= 10  # two bins are too few for any score
@@ -178,7 +185,7 @@ class TestShadows:
             split="whole",
         )
 
-        copies, apart = (TASKS["disclosure"].run(cell).scores["mean-disclosure"] for cell in study.cells)
+        copies, apart = (outcome(cell).scores["mean-disclosure"] for cell in study.cells)
 
         assert copies > apart
 
@@ -193,9 +200,7 @@ class TestShadows:
             split="whole",
         )
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
-            found = TASKS["membership"].run(study.cells[0])
+        found = outcome(study.cells[0])
 
         assert 0 <= found.scores["groundhog"] <= 1
         assert found.facts["shadows"] == 8
@@ -216,8 +221,6 @@ class TestShadows:
             split="whole",
         )
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
-            found = TASKS["membership"].run(study.cells[0])
+        found = outcome(study.cells[0])
 
         assert found.scores["range"] > 0.9  # a domain that is read off the table gives the record away

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class Row:
         processor_seconds: Mean processor seconds; NaN if none is done.
         peak_mb: Largest memory; NaN if none is done.
         epsilon_spent: Largest total of the privacy statements; None where there is none.
+        kept: What the first seed keeps for pictures; see `kept.KEPT`.
         problems: Why seeds are not done, each once.
     """
 
@@ -52,6 +54,7 @@ class Row:
     processor_seconds: float = math.nan
     peak_mb: float = math.nan
     epsilon_spent: float | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
 
@@ -143,6 +146,7 @@ def _row(
         processor_seconds=_mean([r.processor_seconds for r in done if r.processor_seconds is not None]),
         peak_mb=max([r.peak_mb for r in done if r.peak_mb is not None], default=math.nan),
         epsilon_spent=max((float(s) for s in spent), default=None),
+        kept=next((r.facts["kept"] for r in done if "kept" in r.facts), {}),
         problems=tuple(dict.fromkeys(problems)),
     )
 

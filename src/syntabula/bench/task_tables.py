@@ -12,6 +12,7 @@ from syntabula.bench.bin_rules import RULES
 from syntabula.bench.candidate import Candidate, fraction_of
 from syntabula.bench.cell import Cell
 from syntabula.bench.levels import in_levels, schema_of_levels
+from syntabula.bench.observed import Fit, observed
 from syntabula.bench.splits import Split, bins_of_pairs, declared, load_split
 from syntabula.bench.tasks import Outcome, metric_of
 from syntabula.metrics.comparison import Comparison
@@ -55,6 +56,14 @@ def run(cell: Cell) -> Outcome:
         tables = _compared(split, split.fit, made, binned=drawn.in_even_bins, with_target=True)
         for key in alone:
             scores |= _parts(_score(cell, key, tables))
+    if wanted := cell.task_options.get("keep", ()):
+        from syntabula.bench.kept import kept
+
+        real = split.fit if first == "" else split.real(first)
+        assert real is not None
+        made = drawn.rows(real.n_rows if split.as_many_rows else None)
+        tables = _compared(split, real, made, binned=drawn.in_even_bins)
+        drawn.facts["kept"] = kept(wanted, tables, drawn.fits, cell.seed)
     if cell.overall:
         known = [scores[key] for key in cell.scores if not math.isnan(scores.get(key, math.nan))]
         scores[cell.overall] = float(np.mean(known)) if known else math.nan
@@ -66,6 +75,7 @@ class _Drawn:
 
     Attributes:
         facts: The statement's total and the release's method.
+        fits: Fits of the method's model, if the study keeps something for pictures.
         in_even_bins: Whether values are compared in the middle of their even bins.
     """
 
@@ -73,6 +83,7 @@ class _Drawn:
         self._cell, self._split = cell, split
         self._known: dict[int | None, RawTable] = {}
         self.facts: dict[str, Any] = {}
+        self.fits: list[Fit] = []
         self._release = None
         binned = cell.method not in ("SELF", "HALF", "HISTOGRAM") and cell.options.get("numbers", True)
         self.in_even_bins = split.levels and cell.binning.discretizer == "uniform" and bool(binned)
@@ -111,6 +122,8 @@ class _Drawn:
         cell, split = self._cell, self._split
         candidate, started = Candidate(method=cell.method, options=cell.options), time.perf_counter()
         synthesizer = candidate.synthesizer(**settings_of(cell, split))
+        if cell.task_options.get("keep"):
+            synthesizer = observed(synthesizer, self.fits)
         release = synthesizer.fit(split.fit, declared(split, cell.binning, cell.epsilon))
         release.sample_columns(seed=cell.seed)  # the papers' seconds include one synthetic table
         privacy = release.privacy

@@ -61,6 +61,10 @@ class Task:
         _check_names("option of this task", study.options, self.options)
         if self.methods:
             _check_names("method of this task", [c.method for c in study.methods], self.methods)
+        if "keep" in study.options:
+            from syntabula.bench.kept import KEPT
+
+            _check_names("picture in `keep`", study.options["keep"], KEPT)
         if self.scores:
             _check_names("score of this task", study.scores, self.scores)
         else:
@@ -142,7 +146,7 @@ TASKS: Mapping[str, Task] = {
     "tables": Task(
         home="syntabula.bench.task_tables",
         summary="learn a table, draw a synthetic one and score it",
-        options={"holdout": 0.2},
+        options={"holdout": 0.2, "keep": ()},
     ),
     "tuning": Task(
         home="syntabula.bench.task_tuning",

@@ -96,7 +96,9 @@ def shown_scores(summary: Summary) -> list[str]:
     """Return the scores of the printed table: those that the study names or draws, without the parts of others."""
     study = summary.study
     named = study.figure.scores or (*study.scores, study.overall)
-    return [score for score in summary.scores if score in named or score.partition(" [")[0] in named]
+    # What tuning gains in a score is shown beside it.
+    bases = {score: score.removeprefix("gain of ").removesuffix(" %") for score in summary.scores}
+    return [score for score, base in bases.items() if base in named or base.partition(" [")[0] in named]
 
 
 def problems(summary: Summary) -> dict[str, int]:

@@ -17,11 +17,11 @@ from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluate import choose_metrics, score_tables
 from syntabula.metrics.evaluation import NOT_PRIVATE, Evaluation, Result
+from syntabula.metrics.plane import Method, check_method, lay_out
 from syntabula.metrics.reading import compare
 from syntabula.report import plots, words
 from syntabula.report.cards import MOST_IN_MAP, MOST_PAIRS, Cards
 from syntabula.report.differences import differences
-from syntabula.report.plane import Method, check_method, lay_out
 from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
 from syntabula.table.draft import whole_schema
 from syntabula.table.read import read

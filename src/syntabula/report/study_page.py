@@ -9,6 +9,7 @@ from syntabula._extras import require
 from syntabula.bench.reported import source_of
 from syntabula.bench.summary import Summary
 from syntabula.bench.words import budget_of, figure, number, problems
+from syntabula.report.study_pictures import kept_figures
 from syntabula.report.study_plots import rank_figures, study_figures
 
 
@@ -38,6 +39,7 @@ def make_study_page(summary: Summary) -> str:
         "several": len({row.binning for row in summary.rows}) > 1,
         "has_paper": any(row.paper for row in summary.rows),
         "pictures": study_figures(summary),
+        "kept": kept_figures(summary),
         "ranks": rank_figures(summary),
         "problems": problems(summary),
         "sources": [source_of(paper) for paper in dict.fromkeys(place.paper for place in study.reported)],

@@ -15,11 +15,11 @@ from syntabula.report.groups import shown
 from syntabula.report.svg import LINE, TEXT, drawn
 
 _WIDTH, _HEIGHT, _LEGEND = 330, 210, 15
-_COLOURS = (
+COLOURS = (
     "#3b7dd8", "#d9822b", "#2f9e6e", "#c8456b", "#8a63d2", "#1f9fb5", "#a5852a", "#7d8590", "#d05ea8", "#5f8f2f",
 )  # fmt: skip
 """Readable on light and dark pages; markers tell lines apart for those who cannot see colours."""
-_MARKERS = "os^Dv<>pX*"
+MARKERS = "os^Dv<>pX*"
 _DASHES = ("--", ":", "-.")
 _MOST_PANELS, _MOST_LINES, _MOST_TICKS = 12, 14, 9
 
@@ -70,7 +70,7 @@ def _picture(
             (44 / _WIDTH, below / height, (_WIDTH - 58) / _WIDTH, (height - below - 10) / height)
         )
         for place, name in enumerate(names):
-            colour, marker = _COLOURS[place % len(_COLOURS)], _MARKERS[place % len(_MARKERS)]
+            colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
             mine = [[row for row in rows if lines(row) == name and axis(row) == tick] for tick in ticks]
             ours = [_mean([row.means[score] for row in found]) for found in mine]
             axes.plot(
@@ -126,7 +126,7 @@ def _bars(found: Mapping[str, float], description: str) -> str:
         axes = figure.add_axes(
             (left / _WIDTH, 22 / height, (_WIDTH - left - 40) / _WIDTH, (height - 28) / height)
         )
-        axes.barh(range(len(names)), [found[name] for name in names], height=0.6, color=_COLOURS[0])
+        axes.barh(range(len(names)), [found[name] for name in names], height=0.6, color=COLOURS[0])
         for place, name in enumerate(names):
             axes.text(found[name], place, f" {number(found[name])}", va="center", color=TEXT)
         axes.set_yticks(range(len(names)), [shown(name, 24) for name in names])

@@ -116,23 +116,43 @@ class MargNetStudies:
             ),
             _text("f1", "The idea", "a drawing of the idea"),
             _text("f2", "The idea", "a drawing of the idea"),
-            _text(
-                "f3", "Correlations as heat maps", "`syntabula report` draws the pairs of one synthetic table"
+            _pictures(
+                "f3", "Correlations as heat maps", ("gauss10",), ("aim", "margnet", "dp-merf", "tabddpm"),
+                "associations",
             ),
             curves,
             gaussian,
-            _text(
-                "f6", "Errors of selected and other marginals", "scores of single marginals are not kept yet"
+            _pictures(
+                "f6", "Errors of selected and other marginals", ("gauss10", "bank"), ("doubling+pgm", "margnet"),
+                "marginals",
             ),
-            _text(
-                "f7", "AIM against MargNet for each marginal", "scores of single marginals are not kept yet"
+            _pictures(
+                "f7", "AIM against MargNet for each marginal", ("adult_margnet", "bank"), ("aim", "margnet"),
+                "marginals",
             ),
             replace(
                 _study("f8", "Fixed or resampled input of the network", ("gauss10",), _inputs(), ["Table 5"]),
                 epsilons=(0.2, 1.0, 10.0),
             ),
-            _text("f9", "Loss during training", "releases keep no losses"),
-        )
+            replace(
+                _pictures("f9", "Loss of MargNet's network", ("adult_margnet", "gauss10"), ("margnet",), "rounds"),
+                note="The loss is that at the end of each fit, in variances of the noise; the paper draws iterations.",
+            ),
+        )  # fmt: skip
+
+
+def _pictures(name: str, title: str, datasets: Sequence[str], methods: Sequence[str], keep: str) -> Study:
+    rows = tuple(Candidate(method=method) for method in methods)
+    study = _study(name, title, datasets, rows, [])
+    return replace(
+        study,
+        epsilons=(1.0,),
+        seeds=(0,),
+        scores=("tvd-2",),
+        score_options={},
+        options={"keep": (keep,)},
+        note="Methods have our settings. Pictures are of one seed.",
+    )
 
 
 def _ten_bins() -> Study:

@@ -60,6 +60,17 @@ def _study(name: str, title: str, scores: Sequence[str], reported: tuple[Reporte
     )
 
 
+def _planes(name: str, title: str, methods: Sequence[str], epsilon: float) -> Study:
+    return replace(
+        _study(name, title, ["tvd-2"]),
+        datasets=("bean",),
+        methods=tuple(Candidate(method=method) for method in methods),
+        epsilons=(epsilon,),
+        seeds=(0,),
+        options={"keep": ("plane",)},
+    )
+
+
 def _row(method: str) -> Candidate:
     return Candidate(method=method, epsilons=_ONLY_AT.get(method, ()))
 
@@ -159,7 +170,12 @@ class SynMeterStudies:
             queries,
             _text("f1", "The framework", "a drawing of the idea"),
             ranks,
-            _text("f3", "Rows of Bean by t-SNE", _PLANE),
+            _planes(
+                "f3",
+                "Rows of Bean by t-SNE",
+                ("mst", "privsyn", "tvae", "ctgan", "tabddpm", "great"),
+                math.inf,
+            ),
             replace(
                 ranks,
                 name="synmeter-f4",
@@ -167,7 +183,9 @@ class SynMeterStudies:
                 epsilons=(1.0,),
                 methods=private,
             ),
-            _text("f5", "Rows of Bean by t-SNE, private methods", _PLANE),
+            _planes(
+                "f5", "Rows of Bean by t-SNE, private methods", ("mst", "privsyn", "tabddpm", "pategan"), 1.0
+            ),
             replace(
                 _study("f6", "Epsilon on Bean", ["wasserstein", "query-error-prefix", "affinity"]),
                 datasets=("bean",),
@@ -209,7 +227,6 @@ _TUNING = (
 _ROLES = (("learned", " [learned]"), ("held-out", ""))
 _TYPES = ("categorical", "numeric", "categorical-categorical", "categorical-numeric", "numeric-numeric")
 """The types of columns and pairs of tables D18 to D27, as parts of the score are named."""
-_PLANE = "`syntabula report bean.parquet synthetic.parquet --plane tsne` draws it for one synthetic table"
 
 
 def _text(name: str, title: str, why: str) -> NotRun:
