@@ -73,13 +73,15 @@ class TestTunePrivately:
         assert fine.distance < 0.7 * coarse.distance
 
     def test_scores_are_near_the_exact_distance(self):
-        """Of other rows of the release, in the same bins; noise has a standard deviation of 0.002, the bound ten of them."""
+        """Of other rows of the release, in the same bins; the bound is ten standard deviations of the noise."""
         found = search(seed_of(1), space={"bins": [30]})
         codec = Codec.plan(SCHEMA, bins=24)
         tables = [codec.encode(read(t))[0] for t in (people(), found.release.sample(4000, seed=1))]
         pairs = [("age", "pay"), ("age", "old"), ("pay", "old")]
         real, ours = (engine_for(table, limit_mb=500).counts(pairs) for table in tables)
-        exact = np.mean([np.abs(one - other).sum() / (2 * 4000) for one, other in zip(real, ours, strict=True)])
+        exact = np.mean(
+            [np.abs(one - other).sum() / (2 * 4000) for one, other in zip(real, ours, strict=True)]
+        )
 
         assert found.distance == pytest.approx(exact, abs=0.02)
 

@@ -251,12 +251,17 @@ def _filed(path: Path, method: str | None) -> dict[str, Any]:
 
 
 def takes_request(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace a command's parameter `request` by the options that make up a request."""
+    """Replace a command's parameter `request` by the options that make up a request.
+
+    An option of the command's own of the same name stays, such as the processes of a search: the request has its default.
+    """
     hints = get_type_hints(Request, include_extras=True)
-    asked = {f.name: f.default for f in fields(Request) if get_origin(hints[f.name]) is Annotated}
+    kept = inspect.signature(command).parameters
+    options = [f for f in fields(Request) if get_origin(hints[f.name]) is Annotated]
+    asked = {f.name: f.default for f in options if f.name not in kept}
     own = get_type_hints(command, include_extras=True)
     parameters = []
-    for name, parameter in inspect.signature(command).parameters.items():
+    for name, parameter in kept.items():
         taken = asked if name == "request" else {name: parameter.default}
         parameters += [
             inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=(hints | own)[n])
