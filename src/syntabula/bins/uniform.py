@@ -16,6 +16,8 @@ from syntabula.errors import SchemaError
 INT64_RANGE = (-(2**63), 2**63 - 1)
 UINT64_RANGE = (0, 2**64 - 1)
 MAX_BINS = 1_000_000
+_MOST_LISTED = 2**20
+"""Integers whose bins are listed: 8 MB."""
 
 
 def integer_dtype(lower: int, upper: int) -> np.dtype[Any]:
@@ -95,6 +97,11 @@ class Bins:
         """
         if self.integer:
             values = self.offsets(values)
+            span = int(self.edges[-1]) - int(self.edges[0])
+            if span <= min(values.size, _MOST_LISTED):
+                # The bin of each integer of the domain once, and not of each value.
+                every = np.searchsorted(self._cuts, np.arange(span, dtype=np.uint64), side="right")
+                return every.astype(np.int64, copy=False)[values]
         return np.searchsorted(self._cuts, values, side="right").astype(np.int64, copy=False)
 
     def offsets(self, values: NDArray[Any]) -> NDArray[np.uint64]:

@@ -144,10 +144,16 @@ class Recoding:
         order = order[self.shares[column][order] > 0]
         groups = self.maps[column][order]
         cumulative = np.cumsum(self.shares[column][order])
-        starts = np.searchsorted(groups, codes, side="left")
-        ends = np.searchsorted(groups, codes, side="right") - 1
-        drawn = np.searchsorted(cumulative, codes + rng.random(codes.size), side="right")
-        old: NDArray[Any] = order[np.clip(drawn, starts, ends)].astype(code_dtype(self.domain.size(column)))
+        new = np.arange(self.target.size(column))
+        starts = np.searchsorted(groups, new, side="left")
+        ends = np.searchsorted(groups, new, side="right") - 1
+        places = codes + rng.random(codes.size)
+        drawn = starts[codes]
+        # Only codes that were several are searched for: rows are many, and a search takes longer than all else.
+        several = np.flatnonzero((starts != ends)[codes])
+        found = np.searchsorted(cumulative, places[several], side="right")
+        drawn[several] = np.clip(found, starts[codes[several]], ends[codes[several]])
+        old: NDArray[Any] = order.astype(code_dtype(self.domain.size(column)))[drawn]
         return old
 
     def merge_counts(self, clique: Clique, counts: NDArray[Number]) -> NDArray[Number]:

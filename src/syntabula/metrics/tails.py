@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,10 +33,8 @@ class Spread:
         """Score the synthetic table; the generator is not used."""
         del rng
         parts: dict[Part, float] = {}
-        for name in tables.numeric:
-            real, synthetic = (_present(view.numbers[name]) for view in (tables.real, tables.synthetic))
-            if real.size and synthetic.size:
-                parts[name,] = _factor(float(real.std()), float(synthetic.std()))
+        for name, real, synthetic in _held(tables):
+            parts[name,] = _factor(float(real.std()), float(synthetic.std()))
         if not parts:
             return Score.mean(self.key, parts, direction="lower", needed="there is no numeric column")
         middle = float(np.median([*parts.values()]))
@@ -59,17 +58,20 @@ class FarOut:
         """Score the synthetic table; the generator is not used."""
         del rng
         parts: dict[Part, float] = {}
-        for name in tables.numeric:
-            real, synthetic = (_present(view.numbers[name]) for view in (tables.real, tables.synthetic))
-            if real.size and synthetic.size:
-                low, high = np.quantile(real, _TAILS)
-                fence = low - (high - low), high + (high - low)
-                parts[name,] = abs(_beyond(synthetic, *fence) - _beyond(real, *fence))
+        for name, real, synthetic in _held(tables):
+            low, high = np.quantile(real, _TAILS)
+            fence = low - (high - low), high + (high - low)
+            parts[name,] = abs(_beyond(synthetic, *fence) - _beyond(real, *fence))
         return Score.mean(self.key, parts, direction="lower", needed="there is no numeric column")
 
 
-def _present(column: Floats) -> Floats:
-    return column[~np.isnan(column)]
+def _held(tables: Comparison) -> Iterator[tuple[str, Floats, Floats]]:
+    """Yield each numeric column with its real and its synthetic values, where there are any of both."""
+    for name in tables.numeric:
+        real, synthetic = (view.numbers[name] for view in (tables.real, tables.synthetic))
+        real, synthetic = real[~np.isnan(real)], synthetic[~np.isnan(synthetic)]
+        if real.size and synthetic.size:
+            yield name, real, synthetic
 
 
 def _factor(real: float, synthetic: float) -> float:

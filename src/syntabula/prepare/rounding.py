@@ -62,9 +62,13 @@ def levels_of(points: NDArray[Any], steps: Sequence[Fraction], *, integer: bool)
     """Return the first of the steps that each point is a multiple of; their number for none, and one more for 0."""
     levels = np.full(points.size, len(steps), dtype=np.int64)
     short = np.zeros(0) if integer else points.astype(np.float32)
+    multiples = np.arange(points.size if integer else 0)
     for level, step in reversed(list(enumerate(steps))):
         if integer:
-            levels[points % int(step) == 0] = level
+            # Each step is a multiple of the one after it.
+            if step > 1:
+                multiples = multiples[points[multiples] % int(step) == 0]
+            levels[multiples] = level
             continue
         near = multiples_at(
             np.rint(points * float(step.denominator) / float(step.numerator)).astype(np.int64),

@@ -36,6 +36,9 @@ release has the epsilon that rho-zCDP has at delta / m, plus
     2 min(2 sqrt(rho ln m) - rho, ln m)   (the first where rho <= ln m).
 
 Draws that may fail beyond their cost would fail in any of the trials, so none is allowed.
+
+In all functions delta lies between 0 and 1, both excluded, mu is finite and above 0, rho finite and at least 0, epsilon
+finite, and above 0 where a budget is computed from it; they raise BudgetError for any other.
 """
 
 from __future__ import annotations
@@ -67,18 +70,7 @@ _ROUNDING_OF_TRIALS = 2.0**-48
 
 
 def epsilon_from_rho(rho: float | Fraction, delta: float) -> float:
-    """Convert a zCDP cost to the smallest epsilon that it proves at this delta, rounded up.
-
-    Args:
-        rho: Cost in zCDP, at least 0.
-        delta: Between 0 and 1, both excluded.
-
-    Returns:
-        An epsilon of at least 0.
-
-    Raises:
-        BudgetError: If rho is negative or not finite, or delta is outside (0, 1).
-    """
+    """Convert a zCDP cost to the smallest epsilon of at least 0 that it proves at this delta, rounded up."""
     _require_delta(delta)
     if isinstance(rho, Fraction):
         rho = float_above(rho)
@@ -96,16 +88,11 @@ def epsilon_from_rho(rho: float | Fraction, delta: float) -> float:
 def rho_from_epsilon(epsilon: float, delta: float) -> float:
     """Convert an (epsilon, delta) guarantee to the largest zCDP cost that keeps it, rounded down.
 
-    Args:
-        epsilon: Finite and above 0.
-        delta: Between 0 and 1, both excluded.
-
     Returns:
         A rho above 0 with `epsilon_from_rho(rho, delta) <= epsilon`.
 
     Raises:
-        BudgetError: If epsilon or delta is outside its range, or epsilon is too small for a positive float
-            rho.
+        BudgetError: Also if epsilon is too small for a positive float rho.
     """
     _require_delta(delta)
     if not (math.isfinite(epsilon) and epsilon > 0):
@@ -134,15 +121,11 @@ def delta_of_gaussian(epsilon: float, mu: float) -> float:
     """Compute the smallest delta for which mu-Gaussian privacy is (epsilon, delta)-DP.
 
     Args:
-        epsilon: Finite, at least 0.
-        mu: Sensitivity over standard deviation, finite and above 0; for a composition the root of the sum of
-            squares.
+        epsilon: At least 0.
+        mu: Sensitivity over standard deviation; for a composition the root of the sum of squares.
 
     Returns:
         delta, with a relative error of about 1e-12; 0.0 if it is below the smallest float.
-
-    Raises:
-        BudgetError: If an argument is outside its range.
     """
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number of at least 0")
@@ -151,18 +134,7 @@ def delta_of_gaussian(epsilon: float, mu: float) -> float:
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
-    """Find the largest mu that is (epsilon, delta)-DP, rounded down.
-
-    Args:
-        epsilon: Finite and above 0.
-        delta: Between 0 and 1, both excluded.
-
-    Returns:
-        mu, sensitivity over standard deviation.
-
-    Raises:
-        BudgetError: If an argument is outside its range.
-    """
+    """Find the largest mu, sensitivity over standard deviation, that is (epsilon, delta)-DP, rounded down."""
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number above 0")
     if math.isinf(2 * epsilon):
@@ -173,27 +145,11 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
         low /= 2
     while _holds(epsilon, high, delta):
         high *= 2
-    while (middle := 0.5 * (low + high)) not in (low, high):
-        if _holds(epsilon, middle, delta):
-            low = middle
-        else:
-            high = middle
-    return low
+    return _split(low, high, lambda mu: _holds(epsilon, mu, delta))[0]
 
 
 def epsilon_from_mu(mu: float, delta: float) -> float:
-    """Find the smallest epsilon for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up.
-
-    Args:
-        mu: Sensitivity over standard deviation, finite and above 0.
-        delta: Between 0 and 1, both excluded.
-
-    Returns:
-        epsilon, at least 0.
-
-    Raises:
-        BudgetError: If an argument is outside its range.
-    """
+    """Find the smallest epsilon of at least 0 for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up."""
     _require_mu(mu)
     _require_delta(delta)
     if _holds(0.0, mu, delta):
@@ -201,24 +157,16 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
     low, high = 0.0, mu * mu / 2 + mu
     while not _holds(high, mu, delta):
         high *= 2
-    while (middle := 0.5 * (low + high)) not in (low, high):
-        if _holds(middle, mu, delta):
-            high = middle
-        else:
-            low = middle
-    return high
+    return _split(low, high, lambda epsilon: not _holds(epsilon, mu, delta))[1]
 
 
 def epsilon_from_trials(rho: float | Fraction, delta: float, trials: int) -> float:
     """Convert the cost of one trial to the epsilon of the best of them at this delta, rounded up.
 
     Args:
-        rho: Cost of one trial in zCDP, at least 0.
-        delta: Between 0 and 1, both excluded.
+        rho: Cost of one trial in zCDP.
+        delta: That of the best of them.
         trials: Average number of trials, m above; at least 2.
-
-    Raises:
-        BudgetError: If an argument is outside its range.
     """
     if trials < 2:
         raise BudgetError(f"trials is {trials}; the best of several needs 2 or more on average")
@@ -237,27 +185,30 @@ def rho_from_trials(epsilon: float, delta: float, trials: int) -> float:
     """Convert a guarantee of the best of several trials to the largest zCDP cost of one that keeps it, rounded down.
 
     Args:
-        epsilon: Finite and above 0.
-        delta: Between 0 and 1, both excluded.
+        epsilon: That of the best of them.
+        delta: The same.
         trials: Average number of trials, at least 2.
 
     Returns:
         A rho above 0 with `epsilon_from_trials(rho, delta, trials) <= epsilon`.
 
     Raises:
-        BudgetError: If an argument is outside its range, or epsilon too small for a positive rho.
+        BudgetError: Also if epsilon is too small for a positive rho.
     """
-    low, high = 0.0, rho_from_epsilon(epsilon, delta)
-    while (middle := 0.5 * (low + high)) not in (low, high):
-        if epsilon_from_trials(middle, delta, trials) <= epsilon:
-            low = middle
-        else:
-            high = middle
+    alone = rho_from_epsilon(epsilon, delta)
+    low, _ = _split(0.0, alone, lambda rho: epsilon_from_trials(rho, delta, trials) <= epsilon)
     if not low > 0:
         raise BudgetError(
             f"epsilon {epsilon!r} is too small for the best of {trials} trials; make fewer, or raise it"
         )
     return low
+
+
+def _split(low: float, high: float, belongs_to_low: Callable[[float], bool]) -> tuple[float, float]:
+    """Return the neighbouring floats between which a property ends that holds at `low` and not at `high`."""
+    while (middle := 0.5 * (low + high)) not in (low, high):
+        low, high = (middle, high) if belongs_to_low(middle) else (low, middle)
+    return low, high
 
 
 def _order_at_zero_rho(log_inverse: float) -> float:

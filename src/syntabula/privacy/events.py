@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -20,13 +20,20 @@ from syntabula.errors import BudgetError
 
 
 class Event:
-    """A draw of a mechanism; a frozen dataclass of its parameters.
+    """A draw of a mechanism; a frozen dataclass of its parameters, which raises BudgetError if one is out of range.
 
     Attributes:
         kind: Its name in files and statements.
     """
 
     kind: ClassVar[str]
+
+    def _check(self, *, positive: Sequence[str] = (), counts: Sequence[str] = ()) -> None:
+        """Hold parameters as floats above 0, and as counts of at least 1."""
+        for name in positive:
+            object.__setattr__(self, name, _positive_float(name, getattr(self, name)))
+        for name in counts:
+            object.__setattr__(self, name, _count(name, getattr(self, name)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the kind and parameters as JSON values, without defaults; a Fraction becomes an int or text."""
@@ -54,9 +61,6 @@ class GaussianEvent(Event):
         sigma: Scale of the noise, above 0, in the unit of the vector.
         l2_sensitivity_squared: Square of the L2 sensitivity of the vector, above 0, exact.
         cells: Length of the vector.
-
-    Raises:
-        BudgetError: If a parameter is outside its range.
     """
 
     kind = "gaussian"
@@ -65,11 +69,10 @@ class GaussianEvent(Event):
     cells: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", _positive_float("sigma", self.sigma))
+        self._check(positive=["sigma"], counts=["cells"])
         squared = self.l2_sensitivity_squared
         if isinstance(squared, bool) or not isinstance(squared, (int, Fraction)) or squared <= 0:
             raise BudgetError(f"l2_sensitivity_squared is {squared!r}; it must be an int or Fraction above 0")
-        object.__setattr__(self, "cells", _count("cells", self.cells))
 
     @classmethod
     def of(cls, parameters: dict[str, Any]) -> Event:
@@ -87,9 +90,6 @@ class LaplaceEvent(Event):
         scale: Scale b of the noise, above 0; its probability falls as exp(-|x| / b).
         l1_sensitivity: L1 sensitivity of the vector, at least 1.
         cells: Length of the vector.
-
-    Raises:
-        BudgetError: If a parameter is outside its range.
     """
 
     kind = "laplace"
@@ -98,9 +98,7 @@ class LaplaceEvent(Event):
     cells: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _positive_float("scale", self.scale))
-        object.__setattr__(self, "l1_sensitivity", _count("l1_sensitivity", self.l1_sensitivity))
-        object.__setattr__(self, "cells", _count("cells", self.cells))
+        self._check(positive=["scale"], counts=["l1_sensitivity", "cells"])
 
 
 @dataclass(frozen=True)
@@ -113,9 +111,6 @@ class ExponentialEvent(Event):
         epsilon: The mechanism's own parameter, above 0.
         candidates: Number of candidates, at least 1.
         rows: Rows of one unit, at most; 1 where each row is a unit of its own.
-
-    Raises:
-        BudgetError: If a parameter is outside its range.
     """
 
     kind = "exponential"
@@ -124,9 +119,7 @@ class ExponentialEvent(Event):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _positive_float("epsilon", self.epsilon))
-        object.__setattr__(self, "candidates", _count("candidates", self.candidates))
-        object.__setattr__(self, "rows", _count("rows", self.rows))
+        self._check(positive=["epsilon"], counts=["candidates", "rows"])
 
 
 @dataclass(frozen=True)
@@ -141,9 +134,6 @@ class TreeEvent(Event):
             level.
         rows: Rows of one unit, at most; 1 where each row is a unit of its own.
         sensitivity: (2 beta - 1) / (beta - 1) for halves, beta = 2.
-
-    Raises:
-        BudgetError: If the scale is outside its range.
     """
 
     kind = "tree"
@@ -152,8 +142,7 @@ class TreeEvent(Event):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _positive_float("scale", self.scale))
-        object.__setattr__(self, "rows", _count("rows", self.rows))
+        self._check(positive=["scale"], counts=["rows"])
 
     @property
     def decay(self) -> float:
@@ -177,9 +166,6 @@ class ThresholdEvent(Event):
         sigma: Scale of the noise, above 0.
         threshold: Smallest noisy count of a released category, above `rows`.
         rows: Rows of one unit, at most; 1 where each row is a unit of its own.
-
-    Raises:
-        BudgetError: If a parameter is outside its range.
     """
 
     kind = "threshold"
@@ -188,9 +174,7 @@ class ThresholdEvent(Event):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", _positive_float("sigma", self.sigma))
-        object.__setattr__(self, "threshold", _positive_float("threshold", self.threshold))
-        object.__setattr__(self, "rows", _count("rows", self.rows))
+        self._check(positive=["sigma", "threshold"], counts=["rows"])
         if self.threshold <= self.rows:
             raise BudgetError(
                 "threshold must be above 1, the count of a single record"
@@ -222,9 +206,6 @@ class TrainingEvent(Event):
         clip: Longest gradient of a record, above 0.
         cells: Number of parameters, at least 1.
         delta: Chance to fail, between 0 and 1, both excluded: the rest of the promise is in Gaussian privacy.
-
-    Raises:
-        BudgetError: If a parameter is outside its range.
     """
 
     kind = "training"
@@ -236,10 +217,7 @@ class TrainingEvent(Event):
     delta: float
 
     def __post_init__(self) -> None:
-        for name in ("noise_multiplier", "rate", "clip", "delta"):
-            object.__setattr__(self, name, _positive_float(name, getattr(self, name)))
-        for name in ("steps", "cells"):
-            object.__setattr__(self, name, _count(name, getattr(self, name)))
+        self._check(positive=["noise_multiplier", "rate", "clip", "delta"], counts=["steps", "cells"])
         if self.rate > 1:
             raise BudgetError(f"rate is {self.rate!r}; it must be above 0 and at most 1")
         if self.delta >= 1:

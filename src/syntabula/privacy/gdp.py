@@ -54,7 +54,8 @@ has r = epsilon (Durfee and Rogers, 2019), pure epsilon has r = 2 epsilon. Two b
 Only square roots are computed, in integers and rounded up: no other numerics enter a cost.
 
 **What a cost buys**, in this currency or another, is a float next to the ideal parameter, whose exact cost does not
-exceed the given one.
+exceed the given one. A cost that is not above 0, a currency that has no such noise, and noise or a parameter that no
+float holds raise BudgetError; `left` is the rest of the total before the draw, which only matters in mu^2.
 """
 
 from __future__ import annotations
@@ -133,13 +134,9 @@ def gaussian_sigma(
     """Find the smallest float sigma whose cost is at most `cost`.
 
     Args:
-        cost: Largest cost, above 0.
+        cost: Largest cost.
         l2_sensitivity_squared: Square of the L2 sensitivity, above 0.
         currency: "mu_squared" or "rho".
-
-    Raises:
-        BudgetError: If an argument is outside its range, the currency has no Gaussian noise, or sigma would not
-            be a finite float.
     """
     exact, squared = _exact("cost", cost), _exact("l2_sensitivity_squared", l2_sensitivity_squared)
     if currency == "rho":
@@ -156,10 +153,7 @@ def laplace_epsilon(cost: Fraction | float, currency: Currency, left: Fraction =
     """Find the pure epsilon of a Laplace draw for this cost.
 
     In zCDP that is sqrt(2 rho), rounded down; in pure privacy the cost itself; in Gaussian privacy almost
-    sqrt(mu^2) if `left`, the rest of the total before the draw, is much larger.
-
-    Raises:
-        BudgetError: If the cost is not above 0, or the currency is "none".
+    sqrt(mu^2) if `left` is much larger.
     """
     exact = _exact("cost", cost)
     _require_counted(currency)
@@ -177,9 +171,6 @@ def laplace_scale(epsilon: Fraction | float, l1_sensitivity: int) -> float:
     Args:
         epsilon: Pure epsilon of the draw, above 0; from a cost in zCDP by `laplace_epsilon`.
         l1_sensitivity: L1 sensitivity, at least 1.
-
-    Raises:
-        BudgetError: If an argument is outside its range, or the scale would not be a finite float.
     """
     ideal = _exact("l1_sensitivity", l1_sensitivity) / _exact("epsilon", epsilon)
     try:
@@ -196,11 +187,7 @@ def exponential_epsilon(cost: Fraction | float, currency: Currency, left: Fracti
         cost: Largest cost, above 0.
         currency: "mu_squared" gives almost sqrt(4 mu^2) if much is left, "rho" sqrt(8 rho), and "epsilon" the
             cost itself; all rounded down.
-        left: Rest of the total before the draw; it only matters in mu^2.
-
-    Raises:
-        BudgetError: If the cost is not above 0, the currency is "none", or the parameter would be 0 as a
-            float.
+        left: Rest of the total before the draw.
     """
     exact = _exact("cost", cost)
     _require_counted(currency)

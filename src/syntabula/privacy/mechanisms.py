@@ -1,8 +1,9 @@
 """Mechanisms: the only functions that turn an exact statistic into a released value.
 
 Each takes a one-time token of the ledger, so nothing is drawn without payment and nothing is drawn twice. The token is
-used up before anything else is checked: if the call then fails, it stays paid. Exact statistics come to them in a
-`Sensitive`, which prevents that they are printed, stored or computed with by accident.
+used up before anything else is checked: if the call then fails, it stays paid. It fails with an ArgumentError if the
+token pays for another kind of event, or the statistic has another type or size than its event states. Exact statistics
+come to them in a `Sensitive`, which prevents that they are printed, stored or computed with by accident.
 
 The last one, `split_tree`, draws decisions, from which its tree follows without the data (`leaves_of`).
 """
@@ -109,15 +110,12 @@ def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.
     """Release counts with the noise that the token paid for.
 
     Args:
-        token: From the ledger, for a Gaussian, Laplace or exact event.
+        token: For a Gaussian, Laplace or exact event.
         noise: Draws the noise.
         counts: Exact counts, int64, any shape of as many cells as the event states.
 
     Returns:
         Noisy counts of the same shape; a copy of the exact ones for an exact event.
-
-    Raises:
-        ArgumentError: If the event is of another kind, or counts have another number of cells than it states.
     """
     event = token.consume()
     exact = _revealed_counts(counts)
@@ -143,16 +141,13 @@ def frequent(
     may count towards only one category.
 
     Args:
-        token: From the ledger, for a threshold or exact event.
+        token: For a threshold or exact event.
         noise: Draws the noise.
         counts: Exact counts [categories that occur], int64, each at least 1.
 
     Returns:
         Positions of the categories whose noisy count reaches the threshold, and those noisy counts. For an exact
         event the threshold is 2, so a single record's value is not a category.
-
-    Raises:
-        ArgumentError: If the event is of another kind.
     """
     event = token.consume()
     exact = _revealed_counts(counts)
@@ -176,18 +171,14 @@ def choose(
     """Release the position of a large score, by the exponential mechanism (McSherry and Talwar, 2007).
 
     Args:
-        token: From the ledger, for an exponential or exact event.
+        token: For an exponential or exact event.
         noise: Draws the choice.
         scores: Exact scores [candidates], float64, finite, as many as the event states.
-        score_sensitivity: Largest change of any score when one record is added or removed; above 0. It must include
-            the rounding of the scores.
+        score_sensitivity: Largest change of any score when one record is added or removed; finite, above 0. It must
+            include the rounding of the scores.
 
     Returns:
         The chosen position; the first of the largest for an exact event.
-
-    Raises:
-        ArgumentError: If the event is of another kind, scores have another shape than it states, or the
-            sensitivity is not a finite number above 0.
     """
     event = token.consume()
     exact = _revealed_scores(scores)

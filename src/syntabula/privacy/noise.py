@@ -89,32 +89,6 @@ class NoiseSource(Protocol):
         ...
 
 
-@runtime_checkable
-class TrainingNoise(NoiseSource, Protocol):
-    """Also draws what training on records needs, for every parameter of every step."""
-
-    def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
-        """Return what `discrete_gaussian` does, for millions of cells.
-
-        Args:
-            steps: Exact sums in whole steps, int64, any shape.
-            sigma: Scale of the noise, in steps, from 1 to LARGEST_SCALE; 0 returns the exact sums.
-        """
-        ...
-
-    def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
-        """Return the positions, rising, of records that are each taken with probability `rate`, independently."""
-        ...
-
-    def begin_step(self, step: int) -> None:
-        """Turn to what a step of training draws, whether or not earlier ones were drawn by an earlier run."""
-        ...
-
-    def loss_seed(self) -> int:
-        """Return 63 random bits, for a generator of what a loss draws for each record. No noise comes from these."""
-        ...
-
-
 class SecureNoise:
     """Exact discrete samplers with cryptographic randomness; protects a release.
 
@@ -153,18 +127,18 @@ class SecureNoise:
         return exact_samplers.choice(scores, float(scale))
 
     def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
-        """Return sums plus discrete Gaussian noise; see `TrainingNoise.gaussian_vector`."""
+        """Return sums plus discrete Gaussian noise; see `training.records.TrainingNoise.gaussian_vector`."""
         return _with_gaussian_vector(steps, sigma, os.urandom)
 
     def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
-        """Return the records that are taken; see `TrainingNoise.sampled_records`."""
+        """Return the records that are taken; see `training.records.TrainingNoise.sampled_records`."""
         return _sampled_records(n_records, rate, os.urandom)
 
     def begin_step(self, step: int) -> None:
         """Do nothing: no draw depends on another."""
 
     def loss_seed(self) -> int:
-        """Return 63 random bits; see `TrainingNoise.loss_seed`."""
+        """Return 63 random bits; see `training.records.TrainingNoise.loss_seed`."""
         return int.from_bytes(os.urandom(8), "little") >> 1
 
     def __repr__(self) -> str:
@@ -228,19 +202,19 @@ class SeededNoise:
         return int(np.argmax(relative + gumbel))
 
     def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
-        """Return sums plus discrete Gaussian noise; see `TrainingNoise.gaussian_vector`."""
+        """Return sums plus discrete Gaussian noise; see `training.records.TrainingNoise.gaussian_vector`."""
         return _with_gaussian_vector(steps, sigma, self._generator.bytes)
 
     def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
-        """Return the records that are taken; see `TrainingNoise.sampled_records`."""
+        """Return the records that are taken; see `training.records.TrainingNoise.sampled_records`."""
         return _sampled_records(n_records, rate, self._generator.bytes)
 
     def begin_step(self, step: int) -> None:
-        """Turn to the stream of a step of this spend; see `TrainingNoise.begin_step`."""
+        """Turn to the stream of a step of this spend; see `training.records.TrainingNoise.begin_step`."""
         self._turn_to(self._spends, step)
 
     def loss_seed(self) -> int:
-        """Return 63 bits of the stream; see `TrainingNoise.loss_seed`."""
+        """Return 63 bits of the stream; see `training.records.TrainingNoise.loss_seed`."""
         return int(self._generator.integers(2**63))
 
     def _laplace_draws(self, n: int, scale: float) -> Counts:

@@ -306,23 +306,14 @@ def rho_of(event: Event) -> Fraction:
 
 
 def epsilon_of(event: Event) -> Fraction:
-    """Compute the exact cost of an event in pure differential privacy.
-
-    Raises:
-        BudgetError: If the event is Gaussian, which has no pure cost, or an exact answer.
-    """
+    """Compute the exact cost of an event in pure privacy; raises BudgetError for Gaussian noise and an exact answer."""
     return _counted(event, "pure differential privacy").in_pure_privacy(event)
 
 
 def mu_squared_of(event: Event, left: Fraction) -> Fraction:
-    """Compute the cost of an event in Gaussian privacy; `privacy.gdp` has the proofs.
+    """Compute the cost of an event in Gaussian privacy (proofs in `privacy.gdp`); raises BudgetError for an exact answer.
 
-    Args:
-        event: The draw.
-        left: Rest of the total before it. Choices and Laplace noise cost slightly less if more is left.
-
-    Raises:
-        BudgetError: If the event is an exact answer.
+    Choices and Laplace noise cost slightly less if more is left of the total before them.
     """
     rule = _counted(event, "Gaussian differential privacy")
     if rule.mu_squared is not None:

@@ -103,7 +103,14 @@ def fit(
             schema.check_table(table)
         with _opened_journal(method) as journal:
             return fit_table(
-                method, table, schema, journal, strict=strict, keys_read=keys_read, judging=judging
+                method,
+                table,
+                schema,
+                journal,
+                strict=strict,
+                keys_read=keys_read,
+                owned=not isinstance(source, RawTable),
+                judging=judging,
             )
 
 
@@ -115,6 +122,7 @@ def fit_table(
     *,
     strict: bool,
     keys_read: bool,
+    owned: bool = False,
     judging: Judging | None = None,
 ) -> Release:
     """Learn a table that conforms to the declared schema.
@@ -126,6 +134,7 @@ def fit_table(
         journal: The journal to which spends are written, if any.
         strict: Whether to refuse values outside the schema.
         keys_read: Whether the column names were read off the records.
+        owned: Whether nobody else has the table, so that its columns can be let go once they are coded.
         judging: What measures the model, if anything.
     """
     types_found = not isinstance(source, RawTable | RawParts)
@@ -182,7 +191,11 @@ def fit_table(
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
     report(_ENCODE, _PREPARED)
-    engine, coercions = encoded(table, codec, strict=strict, found=found, limit_mb=method.memory_mb)
+    # What only this run has read is not needed any more.
+    let_go = owned and judging is None
+    engine, coercions = encoded(
+        table, codec, strict=strict, found=found, limit_mb=method.memory_mb, let_go=let_go
+    )
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
     encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)

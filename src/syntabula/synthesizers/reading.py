@@ -75,14 +75,23 @@ def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns:
 
 
 def encoded(
-    table: RawTable | RawParts, codec: Codec, *, strict: bool, found: Collection[str], limit_mb: float
+    table: RawTable | RawParts,
+    codec: Codec,
+    *,
+    strict: bool,
+    found: Collection[str],
+    limit_mb: float,
+    let_go: bool,
 ) -> tuple[CountingEngine, Coercions]:
     """Return the engine that counts the encoded table, and what did not fit the codec.
 
-    Of a table in parts, all pairs of columns are counted now, in the pass that finds what does not fit.
+    Of a table in parts, all pairs of columns are counted now, in the pass that finds what does not fit. With `let_go`, a
+    table in memory is empty afterwards.
     """
     if isinstance(table, RawTable):
-        rows, coercions = codec.encode(table, strict=strict, found=found)
+        rows, coercions = codec.encode(table, strict=strict, found=found, let_go=let_go)
+        if let_go:
+            table.columns.clear()
         return engine_for(rows, limit_mb=limit_mb), coercions
     from syntabula.marginals.passes import PassEngine
     from syntabula.table.parts.encoded_parts import EncodedParts

@@ -181,8 +181,6 @@ class Release:
                 existing file is left unchanged. With `parts`, also if the folder holds anything but such parts.
             ResourceError: As `sample`, or if no disk could hold so many rows.
         """
-        from syntabula.table.files.row_parts import RowPart, checked_parts, folder_of_parts
-
         place = file_path("path", path)
         if parts is None:
             if part is not None:
@@ -191,6 +189,8 @@ class Release:
             rows, draw = self._prepared(n, where, given)
             self._write(place, draw, range(rows), _generator(seed))
             return rows
+        from syntabula.table.files.row_parts import RowPart, checked_parts, folder_of_parts
+
         of, numbers = checked_parts(parts, part)
         count(0).or_none("seed", seed)
         self._format(RowPart(1, of, 0).file(place))

@@ -25,7 +25,7 @@ from syntabula.models.recoded import RecodedModel
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
 from syntabula.table.raw import RawColumn
-from syntabula.table.repeated_texts import joined
+from syntabula.table.repeated_texts import RepeatedTexts, joined
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
 
@@ -142,7 +142,7 @@ class RuledRows:
         compiled = self.rules.compiled
         expressions = [*compiled.derived.values(), *(c.expression for c in compiled.conditions)]
         found = {column for expression in expressions for column in expression.columns}
-        found |= {*compiled.ends, *(before for ends in compiled.ends.values() for before in ends)}
+        found |= {*compiled.distances, *(n for d in compiled.distances.values() for n in d.columns)}
         return found - {*self.conditioned}
 
     def shares(self, *, rules_only: bool = False) -> dict[str, float]:
@@ -194,12 +194,18 @@ def _joined(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
 
 
 def place(
-    found: Mapping[str, RawColumn],
+    found: dict[str, RawColumn],
     rows: Mapping[str, RawColumn],
     places: NDArray[np.intp],
     sources: NDArray[np.intp],
 ) -> None:
     """Write some rows into places of a table, whose columns must be its own."""
     for name, column in rows.items():
-        found[name].values[places] = column.values[sources]
-        found[name].missing[places] = column.missing[sources]
+        own = found[name]
+        own.missing[places] = column.missing[sources]
+        if isinstance(own.cells, RepeatedTexts):
+            order = np.arange(own.missing.size)
+            order[places] = own.missing.size + sources
+            found[name] = replace(own, cells=joined([own.cells, column.cells])[order])
+        else:
+            own.cells[places] = column.values[sources]

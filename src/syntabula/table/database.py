@@ -91,7 +91,7 @@ def read_relation(relation: Any, names: Sequence[str]) -> tuple[dict[str, RawCol
     fetched = relation.project(", ".join(selected)).fetchnumpy()
     columns = {}
     for i, (name, printed) in enumerate(zip(names, types, strict=True)):
-        missing = np.ma.getdata(fetched[f"m{i}"]).astype(np.bool_)
+        missing = _marks(fetched[f"m{i}"])
         columns[name] = _column(np.ma.getdata(fetched[f"v{i}"]), missing, printed)
     return columns, next(iter(columns.values())).missing.size
 
@@ -143,10 +143,16 @@ def _repeated(database: Any, column: str, printed: str) -> RawColumn | None:
         ).fetchnumpy()
     finally:
         database.execute("DROP TYPE texts")
-    missing = np.ma.getdata(fetched["m"]).astype(np.bool_)
+    missing = _marks(fetched["m"])
     return RawColumn(
         RepeatedTexts.placed(texts, np.ma.getdata(fetched["v"])), missing, PhysicalType("text", printed)
     )
+
+
+def _marks(fetched: Any) -> NDArray[np.bool_]:
+    """Return marks of cells [n] as fetched; if there are none, in an array of zeros, whose pages take no memory."""
+    marks: NDArray[np.bool_] = np.ma.getdata(fetched).astype(np.bool_, copy=False)
+    return marks if marks.any() else np.zeros(marks.size, dtype=np.bool_)
 
 
 def _exact(column: str, printed: str) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 
 from syntabula.privacy.events import Event, TrainingEvent
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.noise import NoiseSource, SeededNoise, TrainingNoise
+from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.rules import RULES
+from syntabula.privacy.training.records import TrainingNoise
 
 Spend = tuple[str, Event, str | None]
 """Step, event and question."""

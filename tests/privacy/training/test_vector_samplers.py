@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.noise import SecureNoise, SeededNoise, TrainingNoise
+from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.training import vector_samplers
+from syntabula.privacy.training.records import TrainingNoise
 from syntabula.privacy.training.vector_samplers import gaussian_draws, sampled_records
 
 pytestmark = pytest.mark.fresh_noise

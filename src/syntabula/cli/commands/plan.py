@@ -52,7 +52,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
     from syntabula.table.schema.schema import is_whole
 
     schema = request.schema()
-    synthesizer = request.synthesizer()
+    synthesizer = (request if table is None else request.for_table(table)).synthesizer()
     if is_whole(schema):
         from syntabula.table.parts.sources import may_have_parts
 

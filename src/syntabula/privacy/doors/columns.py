@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -74,6 +75,7 @@ class ColumnCurator:
         self._missing = Sensitive(n_missing)
         self._ledger = ledger
         self._source = noise
+        self._answer = partial(answer, ledger, noise)
         self._of_units = of_units
         self.integer = points_in_order.integer
 
@@ -122,7 +124,7 @@ class ColumnCurator:
                 counts = np.append(counts, self._missing.reveal_inside_privacy())
             return noisy_counts(token, self._source, Sensitive(counts.astype(np.int64)))
 
-        noisy = self._answer(event, step, [*edges, count_missing], draw)
+        noisy = self._answer(event, step=step, query=[*edges, count_missing], draw=draw)
         return NoisyVector(noisy.astype(np.float64), event)
 
     def sums(
@@ -155,7 +157,7 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return noisy_counts(token, self._source, Sensitive(self._sorted().sums(edges, power, of)))
 
-        noisy = self._answer(event, step, [*edges, power, of], draw)
+        noisy = self._answer(event, step=step, query=[*edges, power, of], draw=draw)
         return NoisyVector(noisy / FRACTION_STEPS, event, unit=1 / FRACTION_STEPS)
 
     def quantiles(
@@ -242,7 +244,9 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return np.asarray([choose(token, self._source, scores, score_sensitivity=1.0)])
 
-        return int(self._answer(event, step, [*windows, *merits, *log_weights, enough], draw)[0])
+        return int(
+            self._answer(event, step=step, query=[*windows, *merits, *log_weights, enough], draw=draw)[0]
+        )
 
     def _choice(self, what: str, share: Fraction | float, *, candidates: int) -> tuple[Event, float]:
         """Return the choice that a share buys, and the divisor of a score of sensitivity one in it."""
@@ -268,7 +272,7 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return np.asarray([choose(token, self._source, Sensitive(scores), sensitivity)])
 
-        return int(self._answer(event, step, query, draw)[0])
+        return int(self._answer(event, step=step, query=query, draw=draw)[0])
 
     def tree(
         self,
@@ -300,9 +304,7 @@ class ColumnCurator:
         def draw(token: Token) -> NoisyArray:
             return split_tree(token, self._source, root, count, threshold=threshold, most_leaves=most_leaves)
 
-        decisions = answer(
-            self._ledger,
-            self._source,
+        decisions = self._answer(
             event,
             step=step,
             query=[root.low, root.high, threshold, most_leaves],
@@ -350,9 +352,7 @@ class ColumnCurator:
             parts = values[kept[largest]], noisy[largest]
             return np.frombuffer(b"".join(part.tobytes() for part in parts), dtype=np.uint8)
 
-        packed = answer(
-            self._ledger,
-            self._source,
+        packed = self._answer(
             event,
             step=step,
             query=[most],
@@ -378,9 +378,7 @@ class ColumnCurator:
             return self._sorted().fine_cuts(most).view(np.int64)
 
         # Exact answers are recorded as whole numbers.
-        cuts = answer(
-            self._ledger,
-            self._source,
+        cuts = self._answer(
             ExactEvent("cuts between values"),
             step=step,
             query=[most],
@@ -388,11 +386,6 @@ class ColumnCurator:
             longest=most * np.dtype(np.int64).itemsize,
         )
         return cuts.view(self._sorted().values.dtype)
-
-    def _answer(
-        self, event: Event, step: str, query: Sequence[Any], draw: Callable[[Token], NoisyArray]
-    ) -> NoisyArray:
-        return answer(self._ledger, self._source, event, step=step, query=query, draw=draw)
 
     def _sorted(self) -> SortedPoints:
         return self._points.reveal_inside_privacy()

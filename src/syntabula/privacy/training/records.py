@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from syntabula.privacy.events import ExactEvent, TrainingEvent
 from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import Sensitive, require_cells, revealed
-from syntabula.privacy.noise import TrainingNoise
+from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.resume import fingerprint
 from syntabula.privacy.training.grid import Grid, noise_scale
@@ -33,6 +33,32 @@ MOST_RECORDS = 65_536
 
 _RECORDS_AT_ONCE = 4096
 _MADE_UP = 8
+
+
+@runtime_checkable
+class TrainingNoise(NoiseSource, Protocol):
+    """Also draws what training on records needs, for every parameter of every step."""
+
+    def gaussian_vector(self, steps: NDArray[np.int64], sigma: float) -> NDArray[np.int64]:
+        """Return what `discrete_gaussian` does, for millions of cells.
+
+        Args:
+            steps: Exact sums in whole steps, int64, any shape.
+            sigma: Scale of the noise, in steps, from 1 to LARGEST_SCALE; 0 returns the exact sums.
+        """
+        ...
+
+    def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
+        """Return the positions, rising, of records that are each taken with probability `rate`, independently."""
+        ...
+
+    def begin_step(self, step: int) -> None:
+        """Turn to what a step of training draws, whether or not earlier ones were drawn by an earlier run."""
+        ...
+
+    def loss_seed(self) -> int:
+        """Return 63 random bits, for a generator of what a loss draws for each record. No noise comes from these."""
+        ...
 
 
 class RecordCurator:

@@ -122,7 +122,12 @@ class Codec:
         return cls(schema, chosen, spreads or {}, roundness or {}, unit_sizes)
 
     def encode(
-        self, table: RawTable, *, strict: bool = False, found: Collection[str] = ()
+        self,
+        table: RawTable,
+        *,
+        strict: bool = False,
+        found: Collection[str] = (),
+        let_go: bool = False,
     ) -> tuple[EncodedTable, Coercions]:
         """Encode a table; never fails on a table whose columns are stored as the schema says.
 
@@ -138,6 +143,7 @@ class Codec:
                 the guarantee.
             found: Columns whose domains were found and leave out some values by design; these values are coerced even
                 if strict, and not reported.
+            let_go: Whether to take each column out of the table once it is coded, so that memory need not hold both.
 
         Returns:
             Codes of the learned columns, and the coercions (not for release).
@@ -153,6 +159,8 @@ class Codec:
         none_fit: list[str] = []
         for name, column in self._learned().items():
             read = encode_column(column, table.columns[name], self.bins.get(name))
+            if let_go:
+                del table.columns[name]
             kept &= read.valid
             codes[name] = read.codes.astype(code_dtype(self.domain.size(name)))
             if name in found:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.database import connection, in_order, interruptible, quoted, read_relation
+from syntabula.table.database import connection, in_order, interruptible, quoted, read_query
 from syntabula.table.files.text_forms import plain
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
@@ -81,7 +81,7 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
     for i in wide:
         parsed[i] = _when(f"c{i}", NUMBER, f"c{i}")
     values = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(parsed))
-    columns, n_rows = read_relation(database.sql(f"SELECT {values} FROM cells"), names)
+    columns, n_rows = read_query(database, f"SELECT {values} FROM cells", names)
     marks = _marks(database, types)
     for i, (name, physical) in enumerate(zip(names, types, strict=True)):
         column = _decimals(columns[name]) if i in wide else replace(columns[name], physical=physical)

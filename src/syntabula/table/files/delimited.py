@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from syntabula._memory import memory_for
 from syntabula.errors import DataError
-from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_relation
+from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_query
 from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
 from syntabula.table.files.formats import check_readable, file_format, is_workbook
 from syntabula.table.raw import (
@@ -108,9 +108,9 @@ class DelimitedFile:
     def texts(self, name: str) -> RawColumn:
         """Return the cells of a column as written; sensitive."""
         in_order(self._database)
-        cells = self._database.sql(f"SELECT c{self.names.index(name)} FROM written")
+        cells = f"SELECT c{self.names.index(name)} FROM written"
         with memory_for("read the table"):
-            columns, _ = interruptible(self._database, lambda: read_relation(cells, [name]))
+            columns, _ = interruptible(self._database, lambda: read_query(self._database, cells, [name]))
         return columns[name]
 
     def keep(self, rows: NDArray[np.intp]) -> None:
@@ -276,7 +276,7 @@ def _columns(
     n_rows = 0
     if values:
         selected = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values.values()))
-        read, n_rows = read_relation(database.sql(f"SELECT {selected} FROM written"), [*values])
+        read, n_rows = read_query(database, f"SELECT {selected} FROM written", [*values])
     if schema is not None and len(values) < len(names):
         declared, n_rows = read_written(database, names, schema)
         read |= declared

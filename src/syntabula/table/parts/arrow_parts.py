@@ -10,10 +10,10 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.table.frames.arrow_tables import read_chunks
-from syntabula.table.frames.object_columns import object_array
 from syntabula.table.frames.retyping import typed_as_declared
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
 from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn, RawTable, check_names
+from syntabula.table.repeated_texts import RepeatedTexts
 from syntabula.table.schema.schema import Schema
 
 
@@ -133,7 +133,8 @@ def _texts(chunks: Any) -> RawColumn:
     if isinstance(coded, arrow.ChunkedArray):
         coded = coded.chunk(0) if coded.num_chunks else arrow.array([], type=coded.type)
     missing = coded.is_null().to_numpy(zero_copy_only=False).astype(np.bool_)
-    texts = object_array([*coded.dictionary.to_pylist(), None])
-    rows = coded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False).astype(np.intp)
-    missing |= np.fromiter((text is None for text in texts), np.bool_, count=texts.size)[rows]
-    return RawColumn(texts[rows], missing, PhysicalType("text", "string"))
+    texts = [*coded.dictionary.to_pylist(), None]
+    rows = coded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+    missing |= np.fromiter((text is None for text in texts), np.bool_, count=len(texts))[rows]
+    cells = RepeatedTexts.placed([text or "" for text in texts], rows)
+    return RawColumn(cells, missing, PhysicalType("text", "string"))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from syntabula._memory import memory_for
 from syntabula.errors import DataError, ResourceError, SyntabulaError
 from syntabula.marginals.parts import Fold
-from syntabula.table.parts.raw_parts import Part, Work, folded
+from syntabula.table.parts.part_reading import Part, Work, folded
 
 if TYPE_CHECKING:
     from syntabula.table.raw import RawTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from syntabula.table.parts.raw_parts import Part
+from syntabula.table.parts.part_reading import Part
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.schema import Schema
 

@@ -1,0 +1,96 @@
+"""Reads and folds the parts of a table in this process, so that no failure shows a cell."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from syntabula._memory import memory_for
+from syntabula.errors import CoercionWarning, DataError, SchemaError, SyntabulaError
+from syntabula.marginals.parts import Fold, State
+from syntabula.table.raw import RawTable
+from syntabula.table.schema.schema import Schema
+
+
+class Part(Protocol):
+    """Some records of a table, in one place."""
+
+    @property
+    def place(self) -> str:
+        """What a message calls it; it holds no cell."""
+        ...
+
+    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+        """Yield the records piece by piece, read as declared.
+
+        Args:
+            schema: Declares all columns.
+            columns: The columns to read; others may be left out. None for all.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Work:
+    """What one pass over some parts gave.
+
+    Attributes:
+        state: The state of the fold.
+        n_rows: Number of records (sensitive).
+        warnings: What reading warned of; names of columns and no cell.
+    """
+
+    state: State
+    n_rows: int
+    warnings: list[str]
+
+
+def folded(
+    parts: Sequence[Part], schema: Schema, columns: Sequence[str] | None, fold: Fold[RawTable]
+) -> Work:
+    """Fold some parts in this process, one after the other."""
+    state, n_rows, said = fold.start(), 0, list[str]()
+    for part in parts:
+        for table in read_part(part, schema, columns, said):
+            n_rows += table.n_rows
+            with failures_of(part):
+                fold.add(state, table)
+    return Work(state, n_rows, said)
+
+
+def read_part(
+    part: Part, schema: Schema, columns: Sequence[str] | None, said: list[str]
+) -> Iterator[RawTable]:
+    """Yield the records of a part; what is warned of is added to `said`, since it is the same in many parts."""
+    tables = part.tables(schema, columns)
+    while True:
+        with failures_of(part), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", CoercionWarning)
+            table = next(tables, None)
+            if table is not None and columns is None:
+                schema.check_names(table.columns)
+        said += [str(w.message) for w in caught if issubclass(w.category, CoercionWarning)]
+        if table is None:
+            return
+        yield table
+
+
+@contextmanager
+def failures_of(part: Part) -> Iterator[None]:
+    """Turn every failure within the block into an error that names the part and shows no cell."""
+    try:
+        with memory_for(f"read {part.place}"):
+            yield
+    except SchemaError as error:
+        raise SchemaError(f"{part.place}: {error}") from None
+    except SyntabulaError:
+        raise
+    except Exception as error:
+        # The message of a library may show a cell.
+        raise DataError(
+            f"{part.place} cannot be read ({type(error).__name__}): it is truncated, damaged or in another format; "
+            "check it"
+        ) from None
