@@ -114,7 +114,8 @@ def _look_up(labels: tuple[Label, ...], values: NDArray[Any] | RepeatedTexts) ->
     Python's equality is exact between integers, floats and decimals, so one dictionary serves all types.
     """
     if isinstance(values, RepeatedTexts):
-        return _look_up(labels, values.distinct)[values.places]
+        found: NDArray[np.int64] = _look_up(labels, values.distinct)[values.places]
+        return found
     position = {label: code for code, label in enumerate(labels)}
     return np.fromiter(map(position.get, values.tolist(), repeat(-1)), np.int64, count=values.size)
 
@@ -172,7 +173,9 @@ def _index(
 def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bool_]) -> RawColumn:
     labels = column.labels
     if column.label_type is str:
-        return RawColumn(RepeatedTexts.placed(labels, index), missing, PhysicalType("text", "str"))
+        return RawColumn(
+            RepeatedTexts.placed([*map(str, labels)], index), missing, PhysicalType("text", "str")
+        )
     if column.label_type is bool:
         return RawColumn(np.array(labels, dtype=np.bool_)[index], missing, PhysicalType("boolean", "bool"))
     if column.label_type is float:
