@@ -74,8 +74,6 @@ MAY_DRAW = {
     # A page, which is not private and says so, shows some rows, and what two halves of a table differ by.
     "metrics/plane": "numpy.random",
     "report/differences": "numpy.random",
-    # Persons whose rows a search of settings judges by.
-    "metrics/utility/tuning": "numpy.random",
     # Weights and batches of a model that only judges a released table.
     "metrics/utility/transformer": "torch",
     # A file is written under a temporary name that nothing else has.
