@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -198,7 +197,7 @@ class Release:
         wanted = [RowPart(number, of, rows) for number in numbers]
         with folder_of_parts(place, wanted[0]):
             self._check_disk(wanted[0].file(place), sum(p.stop - p.start for p in wanted), draw)
-            common = secrets.randbits(128) if seed is None else seed
+            common = int(_generator(None).integers(2**63)) if seed is None else seed
             for position, one in enumerate(wanted):
                 if position and self.rules is not None and where is not None:
                     # How many rows to try was learned from the parts before, which another machine does not draw.
