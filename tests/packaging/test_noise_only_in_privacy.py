@@ -38,8 +38,6 @@ MAY_DRAW = {
     # Batches of a training that has no privacy to protect, first weights, and sets of columns to be asked for.
     "record_models/loop": "torch",
     "record_models/noisy_loop": "torch",
-    # Parts of a released table are drawn by seeds of their own.
-    "table/files/row_parts": "numpy.random",
     # Rows of a network that was trained with noise are tried, to set its marginals: post-processing.
     "record_models/autoregressive": "numpy.random",
     "record_models/codes_network": "numpy.random",
