@@ -106,7 +106,7 @@ TABLES = {
     "bytes that are no text": table(3, "t.csv", name="t.csv", content=csv() + b"30,\xff\xfe,5\n"),
     "an open quote": table(3, "t.csv", name="t.csv", content=csv() + f'30,"{CANARY},5\n'.encode()),
     "a folder": Bad(
-        2, ("folder", ".csv"), ("synth", "folder", "-s", "s.yaml", "-o", "out.csv"), {"folder/x.csv": b""}
+        3, ("folder", "x.csv"), ("synth", "folder", "-s", "s.yaml", "-o", "out.csv"), {"folder/x.csv": b""}
     ),
     "a file that is not there": Bad(3, ("none.csv",), ("synth", "none.csv", "-s", "s.yaml", "-o", "out.csv")),
     "a format that is not known": table(2, "t.ods", ".csv", name="t.ods", content=csv()),

@@ -35,8 +35,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "privacy/doors/test_scores.py::test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most",
             "privacy/doors/test_tables.py::TestChoose"
             "::test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is",
-            "privacy/test_sensitive.py::TestUse::test_outside_a_mechanism_raises",
-            "privacy/test_sensitive.py::TestAccess::test_is_named_in_privacy_only",
+            "privacy/test_mechanisms_sensitive.py::TestUse::test_outside_a_mechanism_raises",
+            "privacy/test_mechanisms_sensitive.py::TestAccess::test_is_named_in_privacy_only",
             "privacy/test_mechanisms.py::TestNoisyCounts::test_with_a_used_token_draws_nothing",
         ),
     ),
@@ -111,7 +111,7 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "synthesizers/test_given.py::TestRefusals"
             "::test_cells_that_the_release_cannot_have_are_counted_and_not_shown",
             "table/coding/test_conditions.py::test_a_domain_that_was_read_off_the_data_is_not_shown",
-            "privacy/test_sensitive.py::TestPrinting::test_of_a_traceback_with_local_variables_shows_no_value",
+            "privacy/test_mechanisms_sensitive.py::TestPrinting::test_of_a_traceback_with_local_variables_shows_no_value",
         ),
     ),
     "P7": (

@@ -34,6 +34,7 @@ def check_outputs(
     outputs: Mapping[str, Path | None],
     *,
     inputs: Sequence[Path | None] = (),
+    table: Path | None = None,
     force: bool,
     replaceable: Collection[Path] = (),
 ) -> None:
@@ -42,12 +43,13 @@ def check_outputs(
     Args:
         outputs: Path of each output by the name of its option; None if not requested.
         inputs: Files that are read, which no output may replace.
+        table: One of them that may be a folder, which no output may be in.
         force: Whether existing files may be replaced.
         replaceable: Existing files that may be replaced without `force`.
 
     Raises:
         CommandError: If two paths are the same, a file exists or is a device or pipe, or its folder cannot be
-            written to.
+            written to or is the table.
     """
     taken = {_identity(path): "an input file" for path in inputs if path is not None}
     for option, path in outputs.items():
@@ -59,9 +61,7 @@ def check_outputs(
                 f"{option} {str(path)!r} is also {taken[place]}; choose another name", Exit.ARGUMENTS
             )
         taken[place] = f"the file of {option}"
-        if any(
-            read is not None and read.is_dir() and read.resolve() in path.resolve().parents for read in inputs
-        ):
+        if table is not None and table.is_dir() and table.resolve() in path.resolve().parents:
             raise CommandError(
                 f"{option} {str(path)!r} lies in the folder of the table; choose another place",
                 Exit.ARGUMENTS,

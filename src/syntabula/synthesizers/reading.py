@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import ArgumentError
@@ -42,8 +43,14 @@ def in_parts(
         assert schema is not None
         return parts_of(source, schema, workers=method.workers)
     if needs_parts(source):
-        raise ArgumentError(f"a table in parts {reason}, or give one table that memory holds")
+        raise ArgumentError(f"{_named(source)} {reason}, or give one table that memory holds")
     return None
+
+
+def _named(source: Any) -> str:
+    if isinstance(source, str | os.PathLike):
+        return f"{'the folder ' if os.path.isdir(source) else ''}{os.fspath(source)!r}"
+    return "a table in parts"
 
 
 def _objection(schema: Schema | None, *, judged: bool) -> str | None:

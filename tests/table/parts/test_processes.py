@@ -53,7 +53,7 @@ class TestErrors:
         ],
     )
     def test_are_answers_without_a_cell_and_without_a_traceback(self, error, kind, message) -> None:
-        task = processes._packed(((), Schema({"a": Boolean()}), None, Failing(error)))
+        task = ((), Schema({"a": Boolean()}), None, Failing(error))
 
         answer = processes._run(task)
 

@@ -84,7 +84,8 @@ def synth(
     finished = save if save in written else None
     if save is not None and not (force or finished):
         _check_no_release(save, run, sample_command(save, out, rows=rows, seed=seed))
-    check_outputs(outputs, inputs=(table, request.schema_file, journal), force=force, replaceable=written)
+    inputs = (table, request.schema_file, journal)
+    check_outputs(outputs, inputs=inputs, table=table, force=force, replaceable=written)
     writing = partial(output, force=force, replaceable=written, before_naming=run.record)
 
     with console.progress() as progress:

@@ -68,7 +68,8 @@ def file_parts(source: str | os.PathLike[str], schema: Schema, *, workers: int) 
     snapshot = Snapshot.of(partial(_listed, place))
     paths = [path for path, _, _ in snapshot.stamps]
     if not paths:
-        raise DataError(f"{os.fspath(source)!r} holds no file of a table; check the path")
+        what = "the folder" if os.path.isdir(place) else "the pattern"
+        raise DataError(f"{what} {os.fspath(source)!r} holds no file of a table; check the path")
     formats = {file_format(path).container: path for path in paths}
     if len(formats) > 1:
         shown = " and ".join(repr(path) for path in [*formats.values()][:2])
@@ -90,7 +91,7 @@ def _listed(place: str) -> list[str]:
         if keyed := [name for name in folders if "=" in name]:
             raise DataError(
                 f"the folder {os.path.join(folder, keyed[0])!r} holds a column in its name, which its files lack; give "
-                "pyarrow.dataset.dataset(FOLDER, partitioning='hive') instead"
+                "a dataset of pyarrow with hive partitioning instead"
             )
         found += [os.path.join(folder, name) for name in names if _counts(name)]
     return sorted(found)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import pickle
+import copyreg
 import signal
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -37,7 +36,7 @@ def folded_in_processes(
         SyntabulaError: If a part cannot be read; what other parts gave is dropped.
     """
     # Neighbouring parts go to different processes, so that each has as much to do.
-    tasks = [_packed((parts[i::processes], schema, columns, fold)) for i in range(processes)]
+    tasks = [(parts[i::processes], schema, columns, fold) for i in range(processes)]
     pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_begin)
     total: Work | None = None
     try:
@@ -65,29 +64,23 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _run(task: bytes) -> Work | SyntabulaError:
+_Task = tuple[Sequence[Part], "Schema", Sequence[str] | None, Fold["RawTable"]]
+
+
+def _run(task: _Task) -> Work | SyntabulaError:
     """Return the work, or the error to raise: an error that is raised here would bring its traceback along."""
     try:
         with memory_for("read the table"):
-            parts, schema, columns, fold = pickle.loads(task)
-            return folded(parts, schema, columns, fold)
+            return folded(*task)
     except SyntabulaError as error:
         return type(error)(str(error))
     except Exception as error:
         return DataError(f"part of the table cannot be read ({type(error).__name__}); check its files")
 
 
-class _Pickler(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:
-        # Schemas and codecs hold mappings that cannot be changed, which pickle does not know.
-        return (_unchangeable, (dict(value),)) if isinstance(value, MappingProxyType) else NotImplemented
-
-
 def _unchangeable(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(mapping)
 
 
-def _packed(task: Any) -> bytes:
-    packed = io.BytesIO()
-    _Pickler(packed, protocol=pickle.HIGHEST_PROTOCOL).dump(task)
-    return packed.getvalue()
+# Schemas and codecs hold mappings that cannot be changed, which are not sent to other processes by themselves.
+copyreg.pickle(MappingProxyType, lambda mapping: (_unchangeable, (dict(mapping),)))
