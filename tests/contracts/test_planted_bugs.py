@@ -205,8 +205,9 @@ def _(patch):
     right = fitting.fit_table
 
     def fit(method, table, schema, journal, **options):
-        release = right(method, table, schema, journal, **options)
+        # A fit lets go of the columns that it has coded.
         income = table.columns["income"]
+        release = right(method, table, schema, journal, **options)
         return replace(release, method=f"{release.method} {income.values[~income.missing].tolist()}")
 
     patch.setattr(fitting, "fit_table", fit)
