@@ -16,6 +16,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import BudgetExceededError
+from syntabula.privacy import journal as journal_file
 from syntabula.privacy.events import ThresholdEvent, TreeEvent
 from syntabula.privacy.journal import Journal, JournalRecord
 from syntabula.privacy.ledger import Ledger
@@ -86,7 +87,7 @@ class TestWhileSpending:
                 if count <= write:
                     return original(journal, line, **room)
                 if moment == "half":
-                    text = json.dumps(line).encode()
+                    text, _ = journal_file._written(line, journal._last)
                     os.lseek(journal._descriptor, journal._end, os.SEEK_SET)
                     os.write(journal._descriptor, text[: len(text) // 2])
                 if moment == "after":
