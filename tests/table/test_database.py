@@ -163,8 +163,8 @@ class TestWholeRead:
         """With the handler that Python installs, interrupted while DuckDB works."""
         script = (
             "import sys\n"
-            "from syntabula.table.files import delimited, files\n"
-            f"delimited.types_of = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
+            "from syntabula.table.files import cell_types, files\n"
+            f"cell_types.types_of = lambda database, n: (print('go', flush=True), database.sql({ENDLESS!r})"
             ".fetchnumpy())\n"
             "try:\n"
             "    files.read_table(sys.argv[1])\n"
