@@ -40,7 +40,12 @@ class TestPapers:
                     find_study(study.name)
 
     @pytest.mark.parametrize(
-        "collection", ["syntabula", "tab_bench", "margnet", "synmeter", "discretization"]
+        "collection",
+        [
+            "syntabula",
+            *(pytest.param(c, marks=pytest.mark.thorough) for c in ("tab_bench", "margnet", "synmeter")),
+            pytest.param("discretization", marks=pytest.mark.thorough),
+        ],
     )
     def test_methods_and_options_exist(self, collection: str) -> None:
         for study in list_studies(collection):

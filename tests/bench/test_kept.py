@@ -39,6 +39,7 @@ def row_of(summary: Summary, label: str) -> Row:
 
 
 class TestMarginals:
+    @pytest.mark.thorough
     def test_a_spanning_tree_measures_one_pair_less_than_there_are_columns(self, summary: Summary) -> None:
         pairs = row_of(summary, "mst").kept["marginals"]
         columns = {name for pair in pairs for name in pair[:2]}

@@ -38,6 +38,7 @@ class TestRun:
             assert record.peak_mb > 20
             assert record.machine["processors"] == os.cpu_count()
 
+    @pytest.mark.thorough
     def test_what_is_done_is_not_run_again(self, tmp_path: Path) -> None:
         store = tmp_path / "s.jsonl"
         run(replace(SMALL, seeds=(0,)), store)
@@ -94,6 +95,7 @@ class TestTrouble:
 
         assert "4711" not in (tmp_path / "s.jsonl").read_text()
 
+    @pytest.mark.thorough
     def test_a_cell_that_hangs_or_fills_memory_is_cut_off(self, tmp_path: Path) -> None:
         hanging = Study(name="h", datasets=(ROWS,), methods=("hanging",), scores=("tvd-1",), seconds=1.0)
         growing = Study(name="g", datasets=(ROWS,), methods=("growing",), scores=("tvd-1",), memory_mb=400.0)
@@ -103,6 +105,7 @@ class TestTrouble:
         assert [record.status for record in found] == ["cut off", "cut off"]
         assert [record.reason for record in found] == ["not done in 1 s", "needed more than 400 MB of memory"]
 
+    @pytest.mark.thorough
     def test_a_larger_limit_runs_what_was_cut_off_again_and_again_runs_failures(self, tmp_path: Path) -> None:
         store = tmp_path / "s.jsonl"
         hanging = Study(name="h", datasets=(ROWS,), methods=("hanging",), scores=("tvd-1",), seconds=1.0)
@@ -219,6 +222,7 @@ def _is_running(pid: int) -> bool:
 
 
 class TestStore:
+    @pytest.mark.thorough
     def test_two_runs_on_one_store_do_not_mix(self, tmp_path: Path) -> None:
         with (
             Store(tmp_path / "s.jsonl").writing(),
@@ -295,6 +299,7 @@ class TestWork:
         assert after.seconds == pytest.approx(sum(known))
 
 
+@pytest.mark.thorough
 def test_a_method_of_known_quality_needs_no_budget(tmp_path: Path) -> None:
     study = Study(
         name="known",

@@ -34,6 +34,7 @@ class TestList:
 
 
 class TestRun:
+    @pytest.mark.thorough
     def test_a_study_of_ones_own_runs_shows_and_compares(self, mine, run):
         plan = run("bench", "run", "mine.yaml", "--dry-run")
         ran = run("bench", "run", "mine.yaml", "--workers", 2)

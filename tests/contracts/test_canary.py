@@ -129,6 +129,8 @@ class TestSearch:
 
 # All methods share the command line.
 FIRST = ("auto", "mst")
+# Of those that train networks on records, one stands for all.
+NETWORKS = ("tabddpm", "tablediffusion", "dp-merf", "pategan")
 BY_COMMAND = [m if m in FIRST else pytest.param(m, marks=pytest.mark.thorough) for m in PRIVATE]
 
 
@@ -138,7 +140,12 @@ class TestArtifacts:
     @pytest.mark.parametrize(
         ("method", "schema"),
         [
-            *(pytest.param(m, SCHEMA, id=f"{m}-declared") for m in PRIVATE),
+            *(
+                pytest.param(
+                    m, SCHEMA, id=f"{m}-declared", marks=pytest.mark.thorough if m in NETWORKS else ()
+                )
+                for m in PRIVATE
+            ),
             pytest.param("mst", replace(SCHEMA, unit="who", rows_per_unit=3), id="mst-persons"),
             *(
                 pytest.param(m, None, id=f"{m}-found", marks=() if m in FIRST else pytest.mark.thorough)

@@ -52,6 +52,8 @@ METHODS = [
 ]
 # What the others add to these is training, which sees noisy answers alone: six tables try them enough.
 THIRTY_TABLES = ["independent", "mst", "aim", "privsyn", "privbayes", "privmrf", "mwem"]
+# These train networks on records as ARGN does, which stands for them among the quick tests.
+NETWORKS = ("tabddpm", "tablediffusion", "pategan")
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 
 
@@ -158,7 +160,13 @@ def compare_with(
 
 class TestRecordAndReplay:
     @pytest.mark.parametrize(
-        ("method", "budget"), [(m, b) for m in METHODS for b in sorted(BUDGETS) if takes(m, BUDGETS[b])]
+        ("method", "budget"),
+        [
+            pytest.param(m, b, marks=pytest.mark.thorough if m in NETWORKS else ())
+            for m in METHODS
+            for b in sorted(BUDGETS)
+            if takes(m, BUDGETS[b])
+        ],
     )
     # Table 0 has a few rows, table 1 many.
     @pytest.mark.parametrize(

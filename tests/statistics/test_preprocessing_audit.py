@@ -154,6 +154,7 @@ class TestAudits:
         assert seen >= 10
 
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    @pytest.mark.thorough
     def test_a_value_of_one_record_comes_out_no_more_often_than_delta(self):
         delta = Fraction(1, 20)
         budget = Budget(epsilon=2.0, delta=0.09).with_failure_delta(delta)

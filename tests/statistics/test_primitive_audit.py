@@ -94,6 +94,7 @@ class TestSeededSource:
         assert 0.85 * epsilon <= found <= epsilon
 
     @pytest.mark.parametrize("epsilon", [2.0, pytest.param(4.0, marks=pytest.mark.thorough)])
+    @pytest.mark.thorough
     def test_a_choice_is_as_private_as_claimed_and_no_more(self, epsilon):
         found = choice_bound(SeededNoise(3), epsilon, 100_000, SEEDED)
         assert 0.85 * epsilon <= found <= epsilon

@@ -136,6 +136,7 @@ class TestNetwork:
         assert ((made["a"] == "x") == (made["b"] == "u")).mean() > 0.8
         assert (given["b"] == "v").mean() > 0.8
 
+    @pytest.mark.thorough
     def test_a_plan_times_its_training_and_a_file_brings_it_back(self, tmp_path: Path) -> None:
         frame, schema = st.datasets.census(n_rows=200), st.datasets.schema_of("census")
         method = self.method(epsilon=2.0).with_options(steps=10)
