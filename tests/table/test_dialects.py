@@ -18,6 +18,14 @@ import syntabula as st
 N = 20_000
 
 
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif(
+        not os.environ.get("SYNTABULA_DATA"), reason="set SYNTABULA_DATA to the folder of the real tables"
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Country:
     """How a country writes tables.
@@ -114,7 +122,6 @@ def check_like(country: Country, made: Path, original: Path) -> None:
         assert present.map(re.compile(shape).fullmatch).notna().all(), name
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", COUNTRIES)
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 def test_a_file_comes_out_as_it_went_in(name: str, tmp_path: Path) -> None:
@@ -132,7 +139,6 @@ def test_a_file_comes_out_as_it_went_in(name: str, tmp_path: Path) -> None:
     assert keys.is_unique
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", COUNTRIES)
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 def test_the_schema_of_a_file_fits_the_frame_that_pandas_makes_of_it(name: str, tmp_path: Path) -> None:
