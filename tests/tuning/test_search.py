@@ -265,7 +265,9 @@ class TestTuning:
         found.write(tmp_path / "best.yaml")
         found.write(tmp_path / "all.json")
 
-        written = read_yaml((tmp_path / "best.yaml").read_text())
+        text = (tmp_path / "best.yaml").read_text()
+        assert text.startswith("# The options were chosen by looking at the validation rows")
+        written = read_yaml(text)
         assert written == {"method": "mst", "options": dict(found.options)}
         assert len(json.loads((tmp_path / "all.json").read_text())["trials"]) == 2
         with pytest.raises(ArgumentError, match=r"\.yaml"):

@@ -129,6 +129,8 @@ class Tuning:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the best options as YAML for `syntabula synth --options`, or all trials as JSON, by the suffix.
 
+        Both say that the choice of the options is not private.
+
         Raises:
             ArgumentError: If the name ends in neither .yaml, .yml nor .json.
             OSError: If the file cannot be written; an existing file is left unchanged.
@@ -137,7 +139,8 @@ class Tuning:
         if suffix == "json":
             text = json.dumps(self.to_json(), indent=1)
         elif suffix in ("yaml", "yml"):
-            text = write_yaml({"method": self.method, "options": dict(self.options)})
+            options = write_yaml({"method": self.method, "options": dict(self.options)})
+            text = f"# {NOT_PRIVATE}.\n{options}"
         else:
             raise ArgumentError(f"{os.fspath(path)!r} must end in .yaml (options) or .json (all trials)")
         with whole_file(path) as temporary:
