@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import ArgumentError, DataError, MissingExtraError
+from syntabula.errors import ArgumentError, DataError, MissingExtraError, ResourceError
 from syntabula.table.read import read
 
 FRAME = pd.DataFrame({"n": [1, 2, 3] * 40, "x": [0.5, None, 2.5] * 40, "c": ["NA", "b", None] * 40})
@@ -66,6 +66,29 @@ def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.xlsx").write_bytes(b"no workbook")
 
     with pytest.raises(DataError, match="cannot be read as an Excel workbook"):
+        read(tmp_path / "t.xlsx")
+
+
+def test_a_name_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    pd.DataFrame([[1, 2]], columns=["n", "n"]).to_excel(tmp_path / "t.xlsx", index=False)
+
+    with pytest.raises(DataError, match="more than one column named 'n'"):
+        read(tmp_path / "t.xlsx")
+
+
+def test_one_that_memory_cannot_hold_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openpyxl")
+    FRAME.to_excel(tmp_path / "t.xlsx", index=False)
+
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(pd, "read_excel", full)
+
+    with pytest.raises(ResourceError, match="not enough memory"):
         read(tmp_path / "t.xlsx")
 
 
