@@ -96,8 +96,7 @@ class Release:
 
         If the schema has rules, every row satisfies them: a row that breaks one gets other values within its codes; if
         none will do, it is discarded and another drawn, and a RuleWarning says how many if they are more than a tenth.
-        Conditions on columns that rules compute also work in
-        this way.
+        Conditions on columns that rules compute also work in this way.
 
         Args:
             n: Number of rows; by default the noisy estimate of the original's, or of its records that satisfy
