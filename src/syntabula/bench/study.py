@@ -33,8 +33,8 @@ _QUICK_ROWS = 1000
 _QUICK_CELLS = 24
 _QUICK_SECONDS = 60.0
 
-AXES = ("epsilon", "method", "dataset", "discretizer", "bins", "binning", "rows")
-"""What an axis, a line or a panel of a figure may be."""
+AXES = ("epsilon", "method", "dataset", "discretizer", "bins", "binning", "rows", "steps", "synthesizer")
+"""What an axis, a line or a panel of a figure may be; "steps" are those of training, of rows that set them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -176,6 +176,20 @@ TASKS: Mapping[str, Task] = {
         scores={"membership-disclosure": "lower", "mean-disclosure": "lower"},
         others=("SELF", "HALF", "HISTOGRAM"),
     ),
+    "risks": Task(
+        home="syntabula.bench.task_risks",
+        summary="distance to closest records, an attack on one record, and membership disclosure",
+        options={"shadows": 20, "draws": 10, "records": None},
+        rules={"shadows": even(8)},
+        quick_options={"shadows": 8, "draws": 1},
+        scores={
+            "dcr": "higher",
+            "membership-disclosure": "lower",
+            "attack-accuracy": "lower",
+            "attack-tpr": "lower",
+        },
+        others=("SELF", "HALF", "HISTOGRAM"),
+    ),
     "membership": Task(
         home="syntabula.bench.task_membership",
         summary="attack one record by shadow models",
