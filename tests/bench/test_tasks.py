@@ -79,8 +79,22 @@ class TestTables:
 
         found = outcome(study.cells[0]).scores
 
-        assert set(found) == {"efficacy", "efficacy auc", "efficacy accuracy"}
+        assert set(found) == {"efficacy", "efficacy tree", "efficacy auc", "efficacy accuracy"}
         assert all(0 <= value <= 1 for value in found.values())
+
+    def test_each_evaluator_is_a_score_of_its_own(self) -> None:
+        study = Study(
+            name="s",
+            datasets=("census@300",),
+            methods=("HALF",),
+            scores=("affinity",),
+            score_options={"affinity": {"evaluators": ("tree", "linear")}},
+            target="sex",
+        )
+
+        found = outcome(study.cells[0]).scores
+
+        assert found["affinity"] == pytest.approx((found["affinity tree"] + found["affinity linear"]) / 2)
 
     def test_the_mean_of_scores_is_named_by_the_study(self) -> None:
         scores = ("percentile-similarity", "query-similarity")
@@ -114,6 +128,42 @@ class TestTables:
 
         assert found.facts["epsilon_spent"] <= 10.0
         assert found.scores["tvd-2"] < 1
+
+
+class TestRisks:
+    def test_copies_are_found_by_all_three_measures(self) -> None:
+        study = Study(
+            name="s",
+            task="risks",
+            datasets=("census@40",),
+            methods=("SELF", "HISTOGRAM"),
+            scores=("dcr", "attack-accuracy", "attack-tpr", "membership-disclosure"),
+            options={"shadows": 8, "draws": 2},
+            split="synmeter",
+        )
+
+        copies, apart = (outcome(cell) for cell in study.cells)
+
+        assert copies.scores["dcr"] < 1e-9 < apart.scores["dcr"]
+        assert copies.scores["membership-disclosure"] > apart.scores["membership-disclosure"]
+        assert copies.scores["attack-accuracy"] == copies.scores["attack-tpr"] == 1.0
+
+    def test_a_method_under_a_budget_has_all_scores(self) -> None:
+        study = Study(
+            name="s",
+            task="risks",
+            datasets=("census@40",),
+            methods=("independent",),
+            scores=("dcr", "attack-tpr"),
+            options={"shadows": 8, "draws": 1},
+            split="synmeter",
+        )
+
+        found = outcome(study.cells[0]).scores
+
+        assert [*found] == ["dcr", "attack-tpr"]
+        assert found["dcr"] > 0
+        assert 0 <= found["attack-tpr"] <= 1
 
 
 class TestColumns:
