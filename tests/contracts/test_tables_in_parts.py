@@ -20,6 +20,7 @@ from syntabula.marginals.domain import all_cliques
 from syntabula.marginals.passes import PassEngine
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.encoded_parts import EncodedParts
+from syntabula.table.parts.points import Expected
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.repeated import RepeatedPart
 from syntabula.table.parts.sources import parts_of
@@ -149,6 +150,26 @@ class TestReleases:
         in_parts_of = release_of(in_parts(tmp_path / "parts", 3), method, **few)
 
         assert in_parts_of == release_of(frame(), method, **few)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            pytest.param({"workers": 2}, marks=pytest.mark.thorough),
+            {"budget": st.Budget.zcdp(0.5, 1e-5)},
+            {"epsilon": float("inf"), "bins": 9},
+            {"bins": 6, "preprocessing": st.Preprocessing(discretizer="quantile", within="normal")},
+            {"bins": 4, "preprocessing": st.Preprocessing(discretizer="kmeans", atoms="declared")},
+        ],
+    )
+    def test_whose_values_are_too_many_to_hold_are_those_of_the_table_in_memory(
+        self, options, tmp_path, monkeypatch
+    ):
+        own = {name: value for name, value in options.items() if name != "workers"}
+        right = release_of(frame(), **own)
+        monkeypatch.setattr(Expected, "most", 10)
+
+        assert release_of(in_parts(tmp_path / "parts", 3), **options) == right
 
     def test_differ_if_a_part_is_counted_twice(self, tmp_path, in_memory, monkeypatch):
         """A planted bug, which the comparisons above have to find."""
