@@ -65,8 +65,6 @@ def _objection(schema: Schema | None, *, judged: bool) -> str | None:
             "cannot be limited to some rows per unit yet, since a unit's rows may lie in several parts; keep at most one "
             "row of each, and leave the unit out of the schema"
         )
-    if schema.rules is not None:
-        return "cannot be checked by rules yet; leave the rules out of the schema"
     return "cannot be searched for options yet; fit one set of options" if judged else None
 
 
