@@ -152,7 +152,6 @@ CASES = {
         taught={},
         library="sklearn.tree",
         extra="evaluate",
-        refused=r"dp-synthpop, .* is not implemented; use an infinite epsilon",
         exact=False,
         spoils=(
             {"facts": {"first": ["z"]}},

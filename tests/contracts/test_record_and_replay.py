@@ -49,6 +49,7 @@ METHODS = [
     "tablediffusion",
     "pategan",
     "tab-pe",
+    "synthpop",
     "dp-merf",
 ]
 # What the others add to these is training, which sees noisy answers alone: six tables try them enough.

@@ -122,8 +122,8 @@ class TestOptions:
     def test_they_are_listed_by_part_with_what_they_mean(self, kind: str) -> None:
         parts, notes = st.method_options(CASES[kind].method), st.option_notes(CASES[kind].method)
 
-        noisy = [] if kind in REFUSING else ["noisy"]
-        assert [*parts] == ["model", *(["training"] if kind in TRAINED else []), *noisy]
+        own = ["training"] if kind in TRAINED else ["growth"]
+        assert [*parts] == ["model", *own, *(["noisy"] if CASES[kind].noisy else [])]
         assert {*notes} == {name for options in parts.values() for name in options}
 
     @pytest.mark.parametrize("kind", TRAINED)
