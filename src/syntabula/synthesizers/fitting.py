@@ -150,7 +150,9 @@ def fit_table(
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
         schema = rules.learned_schema
-        if isinstance(source, RawTable | RawParts):
+        if isinstance(source, RawTable):
+            source = _learned(rules, source, strict=strict)
+        elif isinstance(source, RawParts):
             source = _learned(rules, source, strict=strict)
     is_exact = budget_of(method).currency == "none"
     facts = TableFacts(
@@ -344,7 +346,7 @@ def _to_find(
 
 def _stored_types(source: RawTable | DelimitedFile | RawParts) -> Mapping[str, PhysicalType]:
     if isinstance(source, RawParts):
-        return {}
+        return {name: stored.physical for name, stored in source.stored.items()}
     if isinstance(source, RawTable):
         return {name: column.physical for name, column in source.columns.items()}
     return source.physical

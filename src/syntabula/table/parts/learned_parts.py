@@ -39,7 +39,7 @@ class LearnedPart:
         """Number of records, if the part says it (sensitive)."""
         return getattr(self.part, "n_rows", None)
 
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records with the columns that are learned; see `Part.tables`."""
         del schema
         needed = None if columns is None else self._needed(columns)
