@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
 from syntabula.marginals.parts import Fold, State
-from syntabula.table.parts.part_reading import Part, folded, read_part
+from syntabula.table.parts.part_reading import Part, Work, folded, read_part
 from syntabula.table.raw import Container, Origin, RawTable
 from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
-    from syntabula.table.parts.snapshot import Snapshot
+    from syntabula.table.parts.snapshot import Checked
     from syntabula.table.parts.stored import StoredType
 
 ROWS_AT_ONCE = 65_536
@@ -32,20 +32,22 @@ class RawParts:
         schema: Declares all columns, or some; None for none.
         parts: Where the records are; each record is in one part.
         workers: Number of processes that read parts; the parts can be pickled if it is above 1.
-        snapshot: The files that must not change between passes; None where there are none.
+        snapshot: Finds whether files, or what else is read, changed between passes; None where nothing can say so.
         columns: The columns that are read; None for all.
         stored: Stored types of the undeclared columns.
         order: Names of all columns as the table has them, where some are undeclared.
+        wraps: What was done to each part that was opened, in order; see `wrapped`.
     """
 
     container: Container
     schema: Schema | None
     parts: tuple[Part, ...]
     workers: int = 1
-    snapshot: Snapshot | None = None
+    snapshot: Checked | None = None
     columns: tuple[str, ...] | None = None
     stored: Mapping[str, StoredType] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    wraps: tuple[Callable[[Part], Part], ...] = ()
     _n_rows: list[int] = field(default_factory=list)
     _warned: set[str] = field(default_factory=set)
 
@@ -82,9 +84,14 @@ class RawParts:
         """Number of processes that read."""
         return max(1, min(self.workers, len(self.parts)))
 
-    def of(self, columns: Sequence[str]) -> RawParts:
+    def of(self, columns: Sequence[str]) -> Self:
         """Return the same table of which a pass reads some columns alone."""
         return replace(self, columns=tuple(columns))
+
+    def wrapped(self, wrap: Callable[[Part], Part], **changes: Any) -> Self:
+        """Return the same table with each part wrapped, by a function that can be pickled, and other facts changed."""
+        parts = tuple(map(wrap, self.parts))
+        return replace(self, parts=parts, wraps=(*self.wraps, wrap), **changes)
 
     def fold(self, fold: Fold[RawTable]) -> State:
         """Return the state of all records, in one pass.
@@ -95,12 +102,7 @@ class RawParts:
             ResourceError: If memory ends, here or in another process.
         """
         self._check_unchanged()
-        if self.processes == 1:
-            work = folded(self.parts, self.schema, self.columns, fold)
-        else:
-            from syntabula.table.parts.processes import folded_in_processes
-
-            work = folded_in_processes(self.parts, self.schema, self.columns, fold, processes=self.processes)
+        work = self._folded(fold)
         self._ended(work.n_rows, work.warnings)
         return work.state
 
@@ -113,6 +115,13 @@ class RawParts:
                 n_rows += table.n_rows
                 yield table
         self._ended(n_rows, said)
+
+    def _folded(self, fold: Fold[RawTable]) -> Work:
+        if self.processes == 1:
+            return folded(self.parts, self.schema, self.columns, fold)
+        from syntabula.table.parts.processes import folded_in_processes
+
+        return folded_in_processes(self.parts, self.schema, self.columns, fold, processes=self.processes)
 
     def _check_unchanged(self) -> None:
         if self.snapshot is not None:

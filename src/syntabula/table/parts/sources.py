@@ -41,7 +41,13 @@ def is_large_file(source: object) -> bool:
 
 def needs_parts(source: object) -> bool:
     """Return whether a table can be read in parts alone."""
-    return is_many_files(source) or _is_dataset(source) or _is_ibis(source) or isinstance(source, RawParts)
+    return (
+        is_many_files(source)
+        or _is_dataset(source)
+        or _is_ibis(source)
+        or _is_spark(source)
+        or isinstance(source, RawParts)
+    )
 
 
 def may_have_parts(source: object) -> bool:
@@ -54,7 +60,7 @@ def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawPart
 
     Args:
         source: A folder, a pattern or the path of a file, a polars LazyFrame, a DuckDB relation, a pyarrow dataset, an
-            Ibis table, or a table in parts.
+            Ibis table, a Spark frame, or a table in parts.
         schema: Declares all columns, or some; None for none.
         workers: Number of processes that read files; the others are read in this one, by their library.
 
@@ -69,6 +75,10 @@ def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawPart
         from syntabula.table.parts.files import file_parts
 
         parts = file_parts(source, schema, workers=workers)
+    elif _is_spark(source):
+        from syntabula.table.parts.spark_parts import spark_parts
+
+        parts = spark_parts(source, schema)
     else:
         from syntabula.table.parts.arrow_parts import ArrowStream
 
@@ -103,6 +113,10 @@ def _empty(source: Any, parts: RawParts) -> RawTable:
         return read(source.head(0).collect())
     if _is_relation(source):
         return read(source.limit(0))
+    if _is_spark(source):
+        from syntabula.table.parts.spark_parts import empty_table
+
+        return read(empty_table(source))
     return read((source.schema if _is_dataset(source) else source.schema().to_pyarrow()).empty_table())
 
 
@@ -189,6 +203,11 @@ def _is_dataset(source: object) -> bool:
 
 def _is_ibis(source: object) -> bool:
     return _is_of(source, "ibis", "Table")
+
+
+def _is_spark(source: object) -> bool:
+    # Frames of pyspark.pandas have the same name.
+    return _is_of(source, "pyspark", "DataFrame") and not type(source).__module__.startswith("pyspark.pandas")
 
 
 def _is_of(source: object, library: str, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import DataError, SchemaError
@@ -102,5 +103,4 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
                 f"column {name!r} is read as {column.physical.kind} in parts; declare it in a schema"
             )
         types[name] = StoredType(physical, column.physical, column.values.dtype)
-    stored = tuple(StoredPart(part, types) for part in parts.parts)
-    return replace(parts, parts=stored, stored=types, order=tuple(empty.columns))
+    return parts.wrapped(partial(StoredPart, types=types), stored=types, order=tuple(empty.columns))
