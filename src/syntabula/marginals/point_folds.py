@@ -19,6 +19,9 @@ HELD_VALUES = 2**18
 BUCKETS = 2**20
 """Buckets of values by hash. Those of few records hold no value that many share."""
 
+CUTS_AHEAD = 2**16
+"""Cells of a tree that are counted at once where a level would take a pass over the table."""
+
 PLACES = 2**26
 """Places by hash that are marked where it is asked whether values repeat."""
 

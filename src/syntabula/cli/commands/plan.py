@@ -66,11 +66,10 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         )
     from syntabula.table.draft import whole_schema
     from syntabula.table.files.delimited import delimited_file, is_delimited
+    from syntabula.table.parts.sources import may_have_parts, parts_of
     from syntabula.table.raw import PhysicalType
     from syntabula.table.read import read
     from syntabula.table.schema.schema import listed, undeclared
-
-    from syntabula.table.parts.sources import may_have_parts, parts_of
 
     if may_have_parts(table) and not request.observed:
         parts = parts_of(table, schema)
