@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from corners import thorough_but
 
 import syntabula as st
 from syntabula.marginals.domain import Domain
@@ -164,6 +165,7 @@ CASES = {
     ),
 }
 """By the stored kind of their models."""
+QUICK_CASES = thorough_but(("autoregressive", "circuit", "column_trees"), CASES)
 
 
 def require_library(kind: str) -> None:

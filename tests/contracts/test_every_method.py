@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from corners import QUICK_METHODS, thorough_but
 from small_settings import METHODS, PRIVATE, epsilon_of, small_parts, takes, unspent
 
 import syntabula as st
@@ -163,7 +164,7 @@ class TestTables:
         assert release.sample(20, seed=0).dtypes.equals(frame.dtypes)
 
 
-@pytest.mark.parametrize("method", PRIVATE)
+@pytest.mark.parametrize("method", thorough_but(QUICK_METHODS, PRIVATE))
 class TestBudgets:
     @pytest.mark.parametrize("budget", sorted(BUDGETS))
     def test_a_budget_without_such_noise_is_refused_at_once(self, method: str, budget: str) -> None:
@@ -221,7 +222,7 @@ class TestBudgets:
         assert not make(method, seed=1).fit(table()[names], schema).privacy.is_private
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", thorough_but(QUICK_METHODS, METHODS))
 class TestReleases:
     @pytest.mark.thorough
     def test_a_file_brings_back_equal_samples_marginals_and_statement(

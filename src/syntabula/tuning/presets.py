@@ -97,8 +97,15 @@ SYNMETER: Mapping[str, Space] = {
         "steps": Range(low=1000, high=5000),
         "learning_rate": Range(low=1e-5, high=1e-3, log=True),
     },
+    "tablediffusion": {
+        "layers": Range(low=1, high=6),
+        "levels": Range(low=3, high=20),
+        "epochs": Range(low=5, high=20),
+        "batch": Range(low=128, high=1024),
+        "learning_rate": Range(low=1e-4, high=1e-2, log=True),
+    },
 }
-"""Du and Li, SynMeter (2024), Appendix A, Tables A1 to A7, where our methods have the option.
+"""Du and Li, SynMeter (2024), Appendix A, Tables A1 to A8, where our methods have the option.
 
 Left out are, for MST, the numbers of pairs and triples, as ours measures a tree; for TVAE the weight decay, and for
 TVAE and CTGAN the sizes of embeddings, which our networks do not have apart; for CTGAN the critic's own learning rate;
