@@ -130,7 +130,7 @@ class TestSearch:
 # All methods share the command line.
 FIRST = ("auto", "mst")
 # Of those that train networks on records, one stands for all.
-NETWORKS = ("tabddpm", "tablediffusion", "dp-merf", "pategan")
+NETWORKS = ("tabddpm", "tablediffusion", "tvae", "dp-merf", "pategan")
 BY_COMMAND = [m if m in FIRST else pytest.param(m, marks=pytest.mark.thorough) for m in PRIVATE]
 
 

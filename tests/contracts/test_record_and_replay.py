@@ -46,6 +46,7 @@ METHODS = [
     "argn",
     "tabddpm",
     "tablediffusion",
+    "tvae",
     "pategan",
     "tab-pe",
     "dp-merf",
@@ -53,7 +54,7 @@ METHODS = [
 # What the others add to these is training, which sees noisy answers alone: six tables try them enough.
 THIRTY_TABLES = ["independent", "mst", "aim", "privsyn", "privbayes", "privmrf", "mwem"]
 # These train networks on records as ARGN does, which stands for them among the quick tests.
-NETWORKS = ("tabddpm", "tablediffusion", "pategan")
+NETWORKS = ("tabddpm", "tablediffusion", "tvae", "pategan")
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
-from syntabula.marginals.measurement import FloatArray
-from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model
-from syntabula.models.recoded import RecodedModel
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
@@ -69,39 +63,12 @@ class EmbeddingLearner:
         """Release one-way marginals and feature sums, and return the trained model."""
         progress(_ONE_WAY, 0.0)
         start = OneWayStart.of(doors, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
-        doors, measured = start.doors, start.measured
-        recoding = merged_levels(doors.domain, one_way_counts(measured), self.model.levels)
-        merged = [recoding.merge_measurement(m) for m in measured]
-        features = self.model.drawn_features(recoding.target, one_way_counts(merged), self.seed)
+        start = start.merged(self.model.levels)
+        merged = start.measured
+        features = self.model.drawn_features(start.doors.domain, one_way_counts(merged), self.seed)
         progress(_EMBED, 0.05)
-        embedded = doors.recoded(recoding).features
-        sums = embedded.sum(features, share=share * (1 - _ONE_WAY_SHARE), step=_EMBED)
+        sums = start.doors.features.sum(features, share=share * (1 - _ONE_WAY_SHARE), step=_EMBED)
         progress("train the generator", 0.1)
         model = self.model.trained(merged, features, sums.values, sigma=sums.sigma, seed=self.seed)
         progress("train the generator", 1.0)
-        recoding = start.recoding.then(recoding)
-        return (RecodedModel(model, recoding) if recoding.maps else model), None
-
-
-def merged_levels(domain: Domain, counts: Mapping[str, FloatArray], levels: int) -> Recoding:
-    """Merge the codes of columns that have more than so many, by released one-way marginals.
-
-    Codes of an ordered column are merged in runs of about as many records, of others all but the most frequent.
-    """
-    maps: dict[str, NDArray[np.intp]] = {}
-    shares: dict[str, FloatArray] = {}
-    for column, size in zip(domain.columns, domain.sizes, strict=True):
-        if size <= levels:
-            continue
-        held = np.maximum(counts[column], 0.0)
-        if held.sum() <= 0:
-            held = np.ones(size)
-        if column in domain.ordered:
-            middles = (np.cumsum(held) - held / 2) / held.sum()
-            groups = np.minimum((middles * levels).astype(np.intp), levels - 1)
-        else:
-            groups = np.full(size, levels - 1)
-            groups[np.argsort(-held, kind="stable")[: levels - 1]] = np.arange(levels - 1)
-        maps[column] = np.unique(groups, return_inverse=True)[1].astype(np.intp)
-        shares[column] = held
-    return Recoding(domain, maps, shares)
+        return start.restored(model), None

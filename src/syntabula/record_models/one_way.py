@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from syntabula.marginals.measurement import Measurement
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.support import Support
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors import Doors
+from syntabula.record_models.representation import one_way_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,36 @@ class OneWayStart:
         reduced = [support.reduced(m) for m in measured]
         return cls(doors.recoded(support.recoding), reduced, support.recoding)
 
+    def merged(self, levels: int) -> OneWayStart:
+        """Return a start in which columns have at most so many codes: see `merged_levels`."""
+        second = merged_levels(self.doors.domain, one_way_counts(self.measured), levels)
+        measured = [second.merge_measurement(m) for m in self.measured]
+        return OneWayStart(self.doors.recoded(second), measured, self.recoding.then(second))
+
     def restored(self, model: Model) -> Model:
         """Return a model of these codes as a model of all codes; those without evidence have probability 0."""
         return RecodedModel(model, self.recoding) if self.recoding.maps else model
+
+
+def merged_levels(domain: Domain, counts: Mapping[str, FloatArray], levels: int) -> Recoding:
+    """Merge the codes of columns that have more than so many, by released one-way marginals.
+
+    Codes of an ordered column are merged in runs of about as many records, of others all but the most frequent.
+    """
+    maps: dict[str, NDArray[np.intp]] = {}
+    shares: dict[str, FloatArray] = {}
+    for column, size in zip(domain.columns, domain.sizes, strict=True):
+        if size <= levels:
+            continue
+        held = np.maximum(counts[column], 0.0)
+        if held.sum() <= 0:
+            held = np.ones(size)
+        if column in domain.ordered:
+            middles = (np.cumsum(held) - held / 2) / held.sum()
+            groups = np.minimum((middles * levels).astype(np.intp), levels - 1)
+        else:
+            groups = np.full(size, levels - 1)
+            groups[np.argsort(-held, kind="stable")[: levels - 1]] = np.arange(levels - 1)
+        maps[column] = np.unique(groups, return_inverse=True)[1].astype(np.intp)
+        shares[column] = held
+    return Recoding(domain, maps, shares)
