@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from syntabula._register import entries
 from syntabula.bench import NotRun, Study, find_study, list_studies
 from syntabula.bench.reported import reported_figures
 from syntabula.errors import ArgumentError
@@ -31,6 +32,24 @@ class TestPapers:
             *(f"f{n}{p}" for n in (15, 19) for p in "abcd"),
         }
         assert names("discretization") == {"t1", "t2", "t3", *figures}
+
+    def test_only_texts_ideas_and_settings_are_not_run(self) -> None:
+        texts = {
+            *(f"tab_bench-t{n}" for n in (2, *range(3, 15))), "tab_bench-f1",
+            *(f"margnet-t{n}" for n in (1, 2, 3, 4, 7)), "margnet-f1", "margnet-f2",
+            *(f"synmeter-t{n}" for n in (1, 2, 3)), "synmeter-f1",
+            *(f"synmeter-a{n}" for n in range(1, 9)), *(f"synmeter-c{n}" for n in range(9, 17)),
+            # The second version prints these tables of the first again.
+            *(f"synmeter-v2-t{n}" for n in range(3, 7)), *(f"synmeter-v2-e{n}" for n in range(17, 28)),
+            *(f"discretization-t{n}" for n in (1, 2, 3)), *(f"discretization-f{n}" for n in (3, 4, 16, 17)),
+        }  # fmt: skip
+
+        assert {s.name for s in list_studies() if isinstance(s, NotRun)} == texts
+
+    def test_every_method_of_the_library_is_in_a_study(self) -> None:
+        compared = {c.method for s in list_studies() if isinstance(s, Study) for c in s.methods}
+
+        assert {entry.key for entry in entries("synthesizer")} <= compared
 
     def test_what_is_not_run_says_why(self) -> None:
         for study in list_studies():
@@ -61,6 +80,10 @@ class TestPapers:
         assert overall["efficacy", "bank", "SELF", float("inf")] == 0.76
         assert reported_figures(find_study("margnet-t5"))["tvd-2", "adult_margnet", "margnet", 1.0] == 0.06
         assert reported_figures(find_study("synmeter-d17"))["wasserstein", "adult", "mst", 1.0] == 0.179
+        ranked = reported_figures(find_study("synmeter-f4"))
+        assert ranked["wasserstein", "insurance", "tablediffusion", 1.0] == 0.366
+        assert ranked["wasserstein [learned]", "insurance", "tablediffusion", 1.0] == 0.343
+        assert ranked["query-error-prefix", "insurance", "tablediffusion", 1.0] == 0.195
 
     def test_names_are_found_in_any_case_and_near_ones_suggested(self) -> None:
         assert find_study("TAB_BENCH-T1").name == "tab_bench-t1"

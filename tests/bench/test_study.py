@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from syntabula.bench import Binning, Candidate, Study, find_study, read_study
+from syntabula.bench import Binning, Candidate, Figure, Study, find_study, read_study
 from syntabula.bench.cell import Cell
 from syntabula.bench.study_file import study_of
-from syntabula.errors import ArgumentError, BudgetError
+from syntabula.bench.tasks import TASKS
+from syntabula.errors import ArgumentError, BudgetError, SyntabulaError
 
 TEN_LINES = """\
 title: Which method for our tables?
@@ -23,6 +26,50 @@ epsilons: [0.5, 1, inf]
 preprocessing: [{bins: 20, discretizer: uniform}]
 seeds: 2
 """
+BASE: dict[str, Any] = {"datasets": ["census@50"], "methods": ["mst"]}
+JUNK: tuple[Any, ...] = (
+    None, 3, -1, 0, 1.5, True, "zzz", "", "5", [], {}, [3], ["zzz"], [[1]], [None], [True], {"zzz": 1}, {"a": {"b": 1}},
+    math.nan,
+)  # fmt: skip
+TEXTS = ("'zzz'", "''", "'5'")
+NUMBERS = ("3", "1.5")
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "name": ("'zzz'", "'5'"), "title": TEXTS, "finding": TEXTS, "note": TEXTS, "overall": TEXTS, "target": ("None",),
+    "epsilons": ("3", "1.5", "[3]"), "preprocessing": ("3", "{}", "[3]"), "binnings": ("{}",), "seeds": ("3", "[3]"),
+    "score_options": ("{}",), "options": ("{}",), "seconds": NUMBERS, "memory_mb": NUMBERS, "figure": ("{}",),
+    "methods.options": ("{}",), "methods.preset": ("''",), "methods.label": TEXTS,
+    "methods.binning": ("None", "3", "{}"), "methods.epsilons": ("3", "1.5", "[]", "[3]"),
+    "preprocessing.bins": ("3",), "preprocessing.options": ("{}",), "figure.panels": ("''",), "figure.scores": ("[]",),
+    "score_options.tvd-2": ("{}",), "tables.keep": ("[]",), "tuning.trials": ("3",), "disclosure.draws": ("3",),
+    "disclosure.records": ("None", "3"), "membership.target": ("3", "0"), "membership.bins_epsilon": ("3", "0", "1.5"),
+    "membership.without": ("[]",),
+}  # fmt: skip
+"""The values of `JUNK` that a field may have, as Python writes them."""
+PLACES = (
+    *(f.name for f in fields(Study) if f.name != "reported"),
+    *(f"methods.{f.name}" for f in fields(Candidate)),
+    *(f"preprocessing.{f.name}" for f in fields(Binning)),
+    *(f"figure.{f.name}" for f in fields(Figure)),
+    "score_options.tvd-2",
+    *(f"{task}.{name}" for task, facts in TASKS.items() for name in facts.options),
+)
+
+
+def planted(place: str, value: Any) -> dict[str, Any]:
+    """Return a study with a value in one field, or in a field of one of its parts."""
+    part, _, name = place.partition(".")
+    if not name:
+        return {**BASE, part: value}
+    if part in ("methods", "preprocessing"):
+        return {**BASE, part: [{**({"method": "mst"} if part == "methods" else {}), name: value}]}
+    if part in TASKS:
+        score = next(iter(TASKS[part].scores), "tvd-2")
+        if part == "membership":
+            score = "groundhog"
+        return {**BASE, "task": part, "scores": [score], "options": {name: value}}
+    return {**BASE, part: {name: value}}
+
+
 PLAIN = {"name": "s", "datasets": ("census",), "methods": ("mst",)}
 
 
@@ -90,6 +137,86 @@ class TestStudyFile:
         assert message in str(caught.value)
 
     @pytest.mark.parametrize(
+        ("planted", "message"),
+        [
+            ("figure: {across: epsilom}", "no across of a figure named 'epsilom'; did you mean 'epsilon'"),
+            ("figure: {scores: [tvd2]}", "none of the study's; did you mean 'tvd-2'"),
+            ("binnings: {cencus: 20}", "no table in `binnings` 'cencus'; did you mean 'census'"),
+            ("split: whole", "the split 'whole' holds no rows out"),
+            ("delta: 2", "delta must be a number above 0 and below 1; got 2"),
+            ("options: {holdout: 2}", "the option holdout must be a fraction of the rows"),
+            (
+                "{task: membership, scores: [groundhog], options: {shadows: 6}}",
+                "an even integer of at least 8",
+            ),
+            ("{task: disclosure, scores: [mean-disclosure], methods: [BINS]}", "not 'BINS'"),
+            ("{task: columns, scores: [query-similarity], methods: [bins]}", "needs a number of bins"),
+        ],
+    )
+    def test_what_no_cell_could_do_is_said_before_any_runs(self, planted: str, message: str) -> None:
+        facts = {**BASE, **yaml.safe_load(planted)}
+
+        with pytest.raises(ArgumentError) as caught:
+            study_of(yaml.safe_dump(facts), default_name="s")
+
+        assert message in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("planted", "message"),
+        [
+            (
+                "target: zzz",
+                "target names the column 'zzz', which 'census@50' has not; its columns are person_id",
+            ),
+            ("target: educaton", "did you mean 'education'"),
+            ("scores: [efficacy]", "the score 'efficacy' needs a column to predict; name it in `target`"),
+            ("scores: [broken-rules]", "needs rules of a schema"),
+            ("{scores: [affinity], target: sex, split: whole, against: [learned]}", "needs rows held out"),
+            ("{task: tuning, options: {space: synmetr}}", "no space 'synmetr'; did you mean 'synmeter'"),
+            ("{task: tuning, options: {space: {binz: [3]}}}", "did you mean 'bins'"),
+            (
+                "{task: membership, scores: [groundhog], options: {without: [sexx]}}",
+                "the option without names the column 'sexx', which 'census@50' has not; did you mean 'sex'",
+            ),
+            (
+                "{task: membership, scores: [groundhog], options: {target: 50}}",
+                "the option target is row 50, counted from 0, but 'census@50' has 50 rows",
+            ),
+        ],
+    )
+    def test_columns_and_rows_are_looked_up_before_anything_runs(self, planted: str, message: str) -> None:
+        facts = {**BASE, **yaml.safe_load(planted)}
+
+        with pytest.raises(ArgumentError) as caught:
+            study_of(yaml.safe_dump(facts), default_name="s").check()
+
+        assert message in str(caught.value)
+
+    def test_a_target_is_looked_up_in_a_file_and_one_that_is_not_there_is_left_for_the_run(
+        self, tmp_path: Path
+    ) -> None:
+        (tmp_path / "t.csv").write_text("age,churned\n1,a\n2,b\n")
+
+        def study(target: str, table: str) -> Study:
+            return Study(name="s", datasets=(str(tmp_path / table),), methods=("mst",), target=target)
+
+        study("churned", "t.csv").check()
+        study("churnd", "none.csv").check()
+        with pytest.raises(ArgumentError, match=r"'churnd'.*did you mean 'churned'"):
+            study("churnd", "t.csv").check()
+
+    @pytest.mark.parametrize("place", PLACES)
+    def test_any_wrong_value_in_any_field_is_said_in_a_sentence(self, place: str) -> None:
+        """Each field gets values of every kind; what it may be is listed, and all else is an error of ours."""
+        for value in JUNK:
+            facts = planted(place, value)
+            try:
+                study_of(yaml.safe_dump(facts), default_name="s").check()
+            except SyntabulaError:
+                continue
+            assert repr(value) in ALLOWED.get(place, ()), (place, value)
+
+    @pytest.mark.parametrize(
         ("method", "message"),
         [
             ("msst", "there is no method 'msst'; did you mean 'mst'"),
@@ -112,13 +239,13 @@ class TestStudyFile:
 
     def test_a_method_without_a_private_form_needs_its_own_budgets(self) -> None:
         with pytest.raises(BudgetError, match="infinite epsilon"):
-            Study(name="s", datasets=("census",), methods=("synthpop",)).check()
+            Study(name="s", datasets=("census",), methods=("circuit",)).check()
 
-        row = Candidate(method="synthpop", epsilons=(math.inf,))
+        row = Candidate(method="circuit", epsilons=(math.inf,))
         study = Study(name="s", datasets=("census",), methods=("mst", row), epsilons=(1, 2)).check()
 
         found = [(cell.method, cell.epsilon) for cell in study.cells]
-        assert found == [("mst", 1.0), ("mst", 2.0), ("synthpop", math.inf)]
+        assert found == [("mst", 1.0), ("mst", 2.0), ("circuit", math.inf)]
 
     def test_a_file_is_named_in_its_mistake(self, tmp_path: Path) -> None:
         place = tmp_path / "ours.yaml"
@@ -142,7 +269,7 @@ class TestCells:
             replace(study, scores=("tvd-1",)),
             replace(study, datasets=("census@100",)),
             replace(study, preprocessing=(Binning(bins=7),)),
-            replace(study, split="whole"),
+            replace(study, split="synmeter"),
             replace(study, against=("learned",)),
             replace(study, methods=(Candidate(method="mst", options={"compress_sigmas": 2.0}),)),
         ]

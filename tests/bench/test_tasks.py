@@ -79,8 +79,22 @@ class TestTables:
 
         found = outcome(study.cells[0]).scores
 
-        assert set(found) == {"efficacy", "efficacy auc", "efficacy accuracy"}
+        assert set(found) == {"efficacy", "efficacy tree", "efficacy auc", "efficacy accuracy"}
         assert all(0 <= value <= 1 for value in found.values())
+
+    def test_each_evaluator_is_a_score_of_its_own(self) -> None:
+        study = Study(
+            name="s",
+            datasets=("census@300",),
+            methods=("HALF",),
+            scores=("affinity",),
+            score_options={"affinity": {"evaluators": ("tree", "linear")}},
+            target="sex",
+        )
+
+        found = outcome(study.cells[0]).scores
+
+        assert found["affinity"] == pytest.approx((found["affinity tree"] + found["affinity linear"]) / 2)
 
     def test_the_mean_of_scores_is_named_by_the_study(self) -> None:
         scores = ("percentile-similarity", "query-similarity")
@@ -116,6 +130,42 @@ class TestTables:
         assert found.scores["tvd-2"] < 1
 
 
+class TestRisks:
+    def test_copies_are_found_by_all_three_measures(self) -> None:
+        study = Study(
+            name="s",
+            task="risks",
+            datasets=("census@40",),
+            methods=("SELF", "HISTOGRAM"),
+            scores=("dcr", "attack-accuracy", "attack-tpr", "membership-disclosure"),
+            options={"shadows": 8, "draws": 2},
+            split="synmeter",
+        )
+
+        copies, apart = (outcome(cell) for cell in study.cells)
+
+        assert copies.scores["dcr"] < 1e-9 < apart.scores["dcr"]
+        assert copies.scores["membership-disclosure"] > apart.scores["membership-disclosure"]
+        assert copies.scores["attack-accuracy"] == copies.scores["attack-tpr"] == 1.0
+
+    def test_a_method_under_a_budget_has_all_scores(self) -> None:
+        study = Study(
+            name="s",
+            task="risks",
+            datasets=("census@40",),
+            methods=("independent",),
+            scores=("dcr", "attack-tpr"),
+            options={"shadows": 8, "draws": 1},
+            split="synmeter",
+        )
+
+        found = outcome(study.cells[0]).scores
+
+        assert [*found] == ["dcr", "attack-tpr"]
+        assert found["dcr"] > 0
+        assert 0 <= found["attack-tpr"] <= 1
+
+
 class TestColumns:
     def test_more_bins_are_nearer_without_a_model(self) -> None:
         study = Study(
@@ -141,6 +191,7 @@ class TestColumns:
 
         assert found.facts["bins asked"] == 16  # 2 times the cube root of 500, rounded up
 
+    @pytest.mark.thorough
     def test_a_study_of_columns_runs(self, tmp_path: Path) -> None:
         study = find_study("discretization-f6").quick()
         small = replace(study, preprocessing=study.preprocessing[:2])
@@ -152,6 +203,7 @@ class TestColumns:
 
 
 class TestTuning:
+    @pytest.mark.thorough
     def test_scores_of_the_best_options_stand_beside_what_they_gain(self) -> None:
         study = Study(
             name="s",
@@ -189,6 +241,7 @@ class TestShadows:
 
         assert copies > apart
 
+    @pytest.mark.thorough
     def test_an_attack_scores_each_kind(self) -> None:
         study = Study(
             name="s",

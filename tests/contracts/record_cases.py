@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from corners import thorough_but
 
 import syntabula as st
 from syntabula.marginals.domain import Domain
@@ -152,7 +153,6 @@ CASES = {
         taught={},
         library="sklearn.tree",
         extra="evaluate",
-        refused=r"dp-synthpop, .* is not implemented; use an infinite epsilon",
         exact=False,
         spoils=(
             {"facts": {"first": ["z"]}},
@@ -166,6 +166,7 @@ CASES = {
     ),
 }
 """By the stored kind of their models."""
+QUICK_CASES = thorough_but(("autoregressive", "circuit", "column_trees"), CASES)
 
 PRIVATE_CASES = {kind: case for kind, case in CASES.items() if case.noisy} | {
     "variational": Case(

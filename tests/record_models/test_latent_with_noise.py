@@ -91,7 +91,9 @@ class TestRelease:
     def test_rows_keep_a_dependence(self) -> None:
         noisy, model = NoisyTraining(steps=200, rate=0.1, learning_rate=0.02), Variational(units=32)
 
-        made = private(KIND, epsilon=10.0, noisy=noisy, model=model).fit(table(), SCHEMA).sample(3_000, seed=0)
+        made = (
+            private(KIND, epsilon=10.0, noisy=noisy, model=model).fit(table(), SCHEMA).sample(3_000, seed=0)
+        )
 
         assert np.corrcoef(made["size"], made["double"])[0, 1] > 0.3
 

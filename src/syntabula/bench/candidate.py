@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from syntabula._arguments import count, near, normalise, one_of, refusal, share, text
 from syntabula._register import load
+from syntabula.bench.fields import NAMED, WORDS
 from syntabula.errors import ArgumentError, SyntabulaError
 
 BASELINES = ("SELF", "HALF", "HISTOGRAM", "BINS")
@@ -64,8 +65,7 @@ class Binning:
             share=share,
         )
         object.__setattr__(self, "share", float(self.share))
-        if not isinstance(self.options, Mapping):
-            raise ArgumentError("the options of a discretizer must be names with values")
+        NAMED("the options of a discretizer", self.options)
         Preprocessing(discretizer=self.made())
 
     @property
@@ -126,9 +126,7 @@ class Candidate:
     def __post_init__(self) -> None:
         from syntabula.bench.presets import check_preset
 
-        normalise(self, method=text)
-        if not isinstance(self.options, Mapping):
-            raise ArgumentError(f"the options of {self.method!r} must be names with values")
+        normalise(self, method=text, options=NAMED, preset=WORDS, label=WORDS)
         if self.preset:
             check_preset(self.preset)
         object.__setattr__(self, "epsilons", budgets(self.epsilons))

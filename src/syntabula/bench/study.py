@@ -10,12 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from syntabula._arguments import megabytes, near, normalise, positive, refusal, several, shown, text
+from syntabula._arguments import megabytes, normalise, positive, refusal, several, words
 from syntabula.bench.candidate import Binning, Candidate, binning_of, budgets, candidate_of
 from syntabula.bench.cell import Cell, table_and_rows, with_rows
+from syntabula.bench.checks import (
+    check_dataset,
+    check_figure_scores,
+    check_rows,
+    check_space,
+    check_tables,
+    known_tables,
+    scores_of,
+)
+from syntabula.bench.fields import DELTA, NAMED, WORDS, check_axis, check_names, one_or_several
 from syntabula.bench.tasks import TASKS
 from syntabula.errors import ArgumentError, SyntabulaError, SyntabulaWarning
 
@@ -24,22 +33,34 @@ _QUICK_ROWS = 1000
 _QUICK_CELLS = 24
 _QUICK_SECONDS = 60.0
 
+AXES = ("epsilon", "method", "dataset", "discretizer", "bins", "binning", "rows", "steps", "synthesizer")
+"""What an axis, a line or a panel of a figure may be; "steps" are those of training, of rows that set them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """How a study is drawn: the scores as lines.
 
     Attributes:
-        across: What the horizontal axis shows: "epsilon", "binning", "dataset", "rows" or "bins".
-        lines: What each line is: "method", "discretizer", "dataset" or "binning".
+        across: What the horizontal axis shows, one of `AXES`.
+        lines: What each line is, of the same.
         panels: What each panel is, of the same; empty for one panel for each score.
         scores: The scores to draw; all if there is none.
+
+    Raises:
+        ArgumentError: If one of these is unknown (suggests similar names).
     """
 
     across: str = "epsilon"
     lines: str = "method"
     panels: str = "dataset"
     scores: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("across", "lines"):
+            check_axis(name, getattr(self, name), AXES)
+        check_axis("panels", self.panels, ("", *AXES))
+        object.__setattr__(self, "scores", one_or_several(self.scores))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +146,8 @@ class Study:
         normalise(
             self, seconds=positive, memory_mb=megabytes, scores=several("a list of metrics"),
             against=several("a list of `held out` and `learned`"), datasets=several("a list of tables"),
+            title=WORDS, overall=WORDS, finding=WORDS, note=WORDS, delta=DELTA, binnings=NAMED, score_options=NAMED,
+            options=NAMED, target=words("the name of a column").or_none,
         )  # fmt: skip
         change = object.__setattr__
         change(self, "methods", tuple(candidate_of(entry) for entry in _listed(self.methods)))
@@ -132,12 +155,8 @@ class Study:
         change(self, "binnings", {name: binning_of(entry) for name, entry in self.binnings.items()})
         change(self, "epsilons", budgets(self.epsilons))
         change(self, "seeds", _seeds(self.seeds))
-        if self.task not in TASKS:
-            known = ", ".join(TASKS)
-            raise ArgumentError(
-                f"there is no task {shown(self.task)}{near(self.task, TASKS)}; tasks are {known}"
-            )
-        for name in ("datasets", "methods", "epsilons", "preprocessing", "seeds", "scores"):
+        check_names("task", [self.task], TASKS)
+        for name in ("datasets", "methods", "epsilons", "preprocessing", "seeds", "scores", "against"):
             if not getattr(self, name):
                 raise ArgumentError(f"{name} of the study {self.name!r} must name at least one")
         labels = [candidate.label for candidate in self.methods]
@@ -146,14 +165,18 @@ class Study:
                 f"the study {self.name!r} has the method {min(repeated)!r} twice; give each row its own `label`"
             )
         for dataset in self.datasets:
-            _check_dataset(dataset)
+            check_dataset(dataset)
+        for dataset in self.binnings:
+            check_names("table in `binnings`", [dataset], known_tables(self.datasets))
         TASKS[self.task].check(self)
+        check_figure_scores(self)
+        check_rows(self)
 
     def check(self) -> Study:
-        """Import every method and refuse unknown ones, with similar names; return the study.
+        """Import every method, and refuse unknown ones and unknown columns, with similar names; return the study.
 
         Raises:
-            ArgumentError: If a method or one of its options does not exist.
+            ArgumentError: If a method, one of its options or a column does not exist.
             BudgetError: If a method does not take one of the budgets, as it has no private form.
             MissingExtraError: If the library of one is missing.
         """
@@ -161,6 +184,8 @@ class Study:
             for candidate in () if TASKS[self.task].methods else self.methods:
                 for epsilon in candidate.epsilons or self.epsilons:
                     candidate.with_settings(self.datasets[0], epsilon).check(epsilon)
+            check_space(self)
+        check_tables(self)
         return self
 
     @cached_property
@@ -210,10 +235,13 @@ class Study:
         if not TASKS[self.task].methods:
             with _any_budget():
                 rows = tuple(candidate.quicker(dataset, middle[0]) for candidate in rows)
+        scores = scores_of(small, dataset) or small.scores
         small = replace(
             small,
             methods=rows,
             datasets=(dataset,),
+            scores=scores,
+            score_options={name: given for name, given in small.score_options.items() if name in scores},
             epsilons=tuple(middle[:1]),
             seeds=small.seeds[:1],
             seconds=min(small.seconds, _QUICK_SECONDS),
@@ -239,7 +267,7 @@ def _listed(value: Any) -> Sequence[Any]:
 def _seeds(value: object) -> tuple[int, ...]:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return tuple(range(value))
-    if isinstance(value, list | tuple) and all(isinstance(s, int) and s >= 0 for s in value):
+    if isinstance(value, list | tuple) and all(type(s) is int and s >= 0 for s in value):
         return tuple(value)
     raise refusal("seeds", "a number of seeds of at least 1, or a list of seeds", value)
 
@@ -253,15 +281,3 @@ def _first_here(datasets: Sequence[str]) -> str:
             check_table(name)
             return name
     return datasets[0]
-
-
-def _check_dataset(name: str) -> None:
-    """Refuse what is neither a named table nor the path of a file that exists."""
-    from syntabula.datasets.registry import registry, unknown
-
-    text("datasets", name)
-    table, rows = table_and_rows(name)
-    if rows is not None and rows < 2:
-        raise ArgumentError(f"the table {name!r} must have at least 2 rows, as in bank@2000")
-    if table not in registry() and not Path(table).suffix and table != "adult_margnet":
-        raise ArgumentError(f"{unknown(table)}; a table of your own is the path of its file")

@@ -46,8 +46,7 @@ def study_of(text: str, *, default_name: str) -> Study:
         raise ArgumentError(f"the study {given['name']!r} must have {' and '.join(map(repr, missing))}")
     if "figure" in given:
         drawn = fields_of(given["figure"], "the figure", tuple(f.name for f in fields(Figure)))
-        words: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in drawn.items()}
-        given["figure"] = Figure(**words)
+        given["figure"] = Figure(**drawn)
     return Study(**given)
 
 

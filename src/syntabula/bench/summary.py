@@ -26,6 +26,8 @@ class Row:
         label: Name of the method's row.
         binning: How columns were binned.
         epsilon: Budget.
+        method: Its method.
+        options: Options of the method.
         n: Seeds that are done.
         n_wanted: Seeds of the study.
         means: Mean of each score over the seeds that are done.
@@ -44,6 +46,8 @@ class Row:
     label: str
     binning: Binning
     epsilon: float
+    method: str
+    options: Mapping[str, Any]
     n: int
     n_wanted: int
     means: Mapping[str, float] = field(default_factory=dict)
@@ -95,14 +99,17 @@ def summarize(study: Study, records: Mapping[str, Record]) -> Summary:
         records: Results by the key of their cell, as `run` and `Store.records` return; others are ignored.
     """
     groups: dict[tuple[str, float, str, Binning], list[Record | None]] = {}
+    options: dict[tuple[str, float, str, Binning], tuple[str, Mapping[str, Any]]] = {}
     mine: list[Record] = []
     for cell in study.cells:
         record = records.get(cell.key)
         mine += [] if record is None else [record]
-        groups.setdefault((cell.dataset, cell.epsilon, cell.label, cell.binning), []).append(record)
+        place = (cell.dataset, cell.epsilon, cell.label, cell.binning)
+        groups.setdefault(place, []).append(record)
+        options.setdefault(place, (cell.method, cell.options))
     scores = tuple(dict.fromkeys(name for record in mine for name in record.scores))
     figures = reported_figures(study)
-    rows = [_row(study, place, found, figures) for place, found in groups.items()]
+    rows = [_row(study, place, options[place], found, figures) for place, found in groups.items()]
     ranked = _ranked(study, rows, scores)
     main = scores[0] if scores else ""
     return Summary(
@@ -118,6 +125,7 @@ def summarize(study: Study, records: Mapping[str, Record]) -> Summary:
 def _row(
     study: Study,
     place: tuple[str, float, str, Binning],
+    made: tuple[str, Mapping[str, Any]],
     found: Sequence[Record | None],
     figures: Mapping[tuple[str, str, str, float], float],
 ) -> Row:
@@ -132,6 +140,8 @@ def _row(
         label=label,
         binning=binning,
         epsilon=epsilon,
+        method=made[0],
+        options=made[1],
         n=len(done),
         n_wanted=len(found),
         means={name: float(np.mean(array)) for name, array in values.items()},

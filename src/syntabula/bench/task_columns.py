@@ -11,6 +11,7 @@ paid for.
 from __future__ import annotations
 
 import math
+import time
 import zlib
 from fractions import Fraction
 
@@ -48,7 +49,9 @@ def run(cell: Cell) -> Outcome:
     budget = Budget.none() if math.isinf(cell.epsilon) else Budget.pure(cell.epsilon)
     column = ColumnCurator(values, Ledger(budget), SeededNoise(seed))
     modelled = cell.method == "histogram"
+    started = time.perf_counter()
     bins = _bins(column, cell.binning, count, share=Fraction(1, 10) if modelled else _WHOLE)
+    seconds = time.perf_counter() - started
     scores = {}
     if modelled:
         counts = column.histogram(bins.edges, share=Fraction(9, 10), step="model").values.clip(0)
@@ -61,7 +64,8 @@ def run(cell: Cell) -> Outcome:
     scores |= {name: value for name, value in _scores(values, made, rng).items() if name in cell.scores}
     if cell.overall:
         scores[cell.overall] = float(np.mean([*scores.values()]))
-    return Outcome(scores=scores, facts={"bins found": bins.size, "bins asked": count})
+    facts = {"bins found": bins.size, "bins asked": count, "fit_seconds": seconds}
+    return Outcome(scores=scores, facts=facts)
 
 
 def _values(cell: Cell) -> Floats:

@@ -18,18 +18,11 @@ def run(cell: Cell) -> Outcome:
     table, schema = table_of_synmeter(cell.dataset)
     split = Split(fit=table, learned=table, held_out=None, schema=schema, target=None)
     options: dict[str, Any] = {"shadows": 20, "draws": 10, "records": None, **cell.task_options}
-    draws = int(options["draws"])
-    if cell.method in BASELINES:
-        synthesizer: Any = BASELINES[cell.method]()
-        # Copies need no repetition, as each of their draws is the same.
-        draws = draws if cell.method == "HISTOGRAM" else 1
-    else:
-        given = settings_of(cell, split)
-        given.pop("seed")  # each shadow model has its own
-        synthesizer = Candidate(method=cell.method, options=cell.options).synthesizer(**given)
+    # Copies need no repetition, as each of their draws is the same.
+    draws = 1 if cell.method in ("SELF", "HALF") else int(options["draws"])
     score = membership_disclosure(
         table,
-        synthesizer,
+        synthesizer_of(cell, split),
         declared(split, cell.binning),
         n_shadows=int(options["shadows"]),
         n_draws=draws,
@@ -40,3 +33,12 @@ def run(cell: Cell) -> Outcome:
     facts = {name: score.facts[name] for name in ("standard_error", "records") if name in score.facts}
     mean = float(score.facts["mean"])
     return Outcome(scores={"membership-disclosure": score.value, "mean-disclosure": mean}, facts=facts)
+
+
+def synthesizer_of(cell: Cell, split: Split) -> Any:
+    """Return what shadow models are fits of: the cell's method without a seed, or a table of known quality."""
+    if cell.method in BASELINES:
+        return BASELINES[cell.method]()
+    given = settings_of(cell, split)
+    given.pop("seed")  # each shadow model has its own
+    return Candidate(method=cell.method, options=cell.options).synthesizer(**given)

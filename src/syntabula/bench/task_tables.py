@@ -19,6 +19,7 @@ from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.reading import compare
 from syntabula.metrics.registry import describe_metric
 from syntabula.metrics.score import Score
+from syntabula.metrics.utility.evaluators import EVALUATORS
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.schema import Schema
 
@@ -182,6 +183,12 @@ def _score(cell: Cell, key: str, tables: Comparison) -> Score:
 def _parts(score: Score) -> dict[str, float]:
     """Return the value of a score and the parts of it that papers print."""
     found = {score.metric.partition(":")[0]: score.value}
+    if describe_metric(score.metric.partition(":")[0]).group == "utility":
+        found |= {
+            f"{score.metric} {part[0]}": value
+            for part, value in score.details.items()
+            if part[0] in EVALUATORS
+        }
     for name, value in score.facts.items():
         if isinstance(value, int | float):
             if name.startswith("mean of "):

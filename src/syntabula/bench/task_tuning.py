@@ -21,13 +21,13 @@ _OF_BINNING = ("bins", "discretizer")
 def run(cell: Cell) -> Outcome:
     """Search options on a fifth of the learned rows, and score the method with them and without.
 
-    The option `trials` is the number of sets of options that are tried, and `space` what is tried. Scores are those of
-    the tuned method; beside each is what it gained, in percent of the score without tuning. The rows that the scores
-    compare with take no part in the search, except for those that are learned.
+    The option `trials` is the number of sets of options that are tried, and `space` what is tried, as `tune` takes it.
+    Scores are those of the tuned method; beside each is what it gained, in percent of the score without tuning. The rows
+    that the scores compare with take no part in the search, except for those that are learned.
     """
     options: dict[str, Any] = {"trials": 50, "space": "synmeter", **cell.task_options}
     given = replace(cell, task="tables", task_options={})
-    found = _best(cell, int(options["trials"]), str(options["space"]))
+    found = _best(cell, int(options["trials"]), options["space"])
     binned = {name: value for name, value in found.items() if name in _OF_BINNING}
     others = {name: value for name, value in found.items() if name not in _OF_BINNING}
     tuned = replace(given, options={**cell.options, **others}, binning=replace(cell.binning, **binned))
@@ -38,7 +38,7 @@ def run(cell: Cell) -> Outcome:
     return Outcome(scores=scores, facts={"options": found, "without tuning": {n: before[n] for n in named}})
 
 
-def _best(cell: Cell, trials: int, space: str) -> Mapping[str, Any]:
+def _best(cell: Cell, trials: int, space: str | Mapping[str, Any]) -> Mapping[str, Any]:
     split = load_split(cell.split, cell.dataset, {}, cell.target)
     settings = task_tables.settings_of(cell, split)
     settings.pop("seed")  # each trial has its own

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from syntabula._arguments import near
+from syntabula._arguments import Rule, even
+from syntabula.bench.fields import NAMED, OPTIONS, check_names
 from syntabula.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -40,35 +41,55 @@ class Task:
         home: Module with a function `run` from a `Cell` to its `Outcome`.
         summary: What it does, in one line.
         options: Options of the task, with their defaults.
+        rules: What its options may be, where that differs from `checks.OPTIONS`.
         quick_options: Options of a quick study.
         scores: Direction of each of its scores; empty if they are metrics.
         methods: What stands in the place of methods; empty if methods do.
+        others: What may stand beside methods, of tables of known quality and "peer" for code of others.
     """
 
     home: str
     summary: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
     quick_options: Mapping[str, Any] = field(default_factory=dict)
     scores: Mapping[str, Direction] = field(default_factory=dict)
     methods: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     def check(self, study: Study) -> None:
         """Refuse what the task does not know, with similar names."""
         from syntabula.bench.splits import SPLITS
 
-        _check_names("split", [study.split], SPLITS)
-        _check_names("role of real rows in `against`", study.against, ROLES)
-        _check_names("option of this task", study.options, self.options)
-        if self.methods:
-            _check_names("method of this task", [c.method for c in study.methods], self.methods)
+        check_names("split", [study.split], SPLITS)
+        check_names("role of real rows in `against`", study.against, ROLES)
+        check_names("option of this task", study.options, self.options)
+        for name, value in study.options.items():
+            {**OPTIONS, **self.rules}[name](f"the option {name}", value)
+        self._check_methods(study)
         if "keep" in study.options:
             from syntabula.bench.kept import KEPT
 
-            _check_names("picture in `keep`", study.options["keep"], KEPT)
+            check_names("picture in `keep`", study.options["keep"], KEPT)
         if self.scores:
-            _check_names("score of this task", study.scores, self.scores)
+            check_names("score of this task", study.scores, self.scores)
+            check_names("score of this task that has options", study.score_options, ())
         else:
             _check_metrics(study)
+
+    def _check_methods(self, study: Study) -> None:
+        for candidate in study.methods:
+            if self.methods:
+                check_names("method of this task", [candidate.method], self.methods)
+                check_names(f"option of {candidate.method!r}", candidate.options, ())
+            elif candidate.is_baseline or candidate.peer is not None:
+                kind = "peer" if candidate.peer is not None else candidate.method
+                if kind not in self.others:
+                    raise ArgumentError(
+                        f"the task {study.task!r} takes methods of this library, not {candidate.method!r}"
+                    )
+        if self.methods and any(binning.bins in ("auto", "pairs") for binning in study.preprocessing):
+            raise ArgumentError("this task needs a number of bins in `preprocessing`, or the name of a rule")
 
     def quick(self, study: Study) -> Study:
         """Return the study with small options, and cheaper scores of the same names."""
@@ -113,8 +134,7 @@ def metric_of(score: str, options: Mapping[str, Any]) -> Metric:
     from syntabula.metrics.registry import describe_metric
 
     made: Any = describe_metric(score).make()
-    if not isinstance(options, Mapping):
-        raise ArgumentError(f"the options of the score {score!r} must be names with values")
+    NAMED(f"the options of the score {score!r}", options)
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
     try:
         chosen: Metric = replace(made, **given)
@@ -128,16 +148,9 @@ def _check_metrics(study: Study) -> None:
 
     for score in study.scores:
         describe_metric(score)
-    _check_names("score in `score_options`", study.score_options, study.scores)
+    check_names("score in `score_options`", study.score_options, study.scores)
     for score, options in study.score_options.items():
         metric_of(score, options)
-
-
-def _check_names(what: str, given: Any, known: Any) -> None:
-    for name in given:
-        if name not in known:
-            listed = ", ".join(known) or "none"
-            raise ArgumentError(f"there is no {what} {name!r}{near(name, known)}; there are {listed}")
 
 
 _SIMILARITIES = ("percentile-similarity", "discriminator-similarity", "query-similarity")
@@ -147,6 +160,7 @@ TASKS: Mapping[str, Task] = {
         home="syntabula.bench.task_tables",
         summary="learn a table, draw a synthetic one and score it",
         options={"holdout": 0.2, "keep": ()},
+        others=("SELF", "HALF", "HISTOGRAM", "BINS", "peer"),
     ),
     "tuning": Task(
         home="syntabula.bench.task_tuning",
@@ -160,11 +174,27 @@ TASKS: Mapping[str, Task] = {
         options={"shadows": 20, "draws": 10, "records": None},
         quick_options={"shadows": 4, "draws": 1},
         scores={"membership-disclosure": "lower", "mean-disclosure": "lower"},
+        others=("SELF", "HALF", "HISTOGRAM"),
+    ),
+    "risks": Task(
+        home="syntabula.bench.task_risks",
+        summary="distance to closest records, an attack on one record, and membership disclosure",
+        options={"shadows": 20, "draws": 10, "records": None},
+        rules={"shadows": even(8)},
+        quick_options={"shadows": 8, "draws": 1},
+        scores={
+            "dcr": "higher",
+            "membership-disclosure": "lower",
+            "attack-accuracy": "lower",
+            "attack-tpr": "lower",
+        },
+        others=("SELF", "HALF", "HISTOGRAM"),
     ),
     "membership": Task(
         home="syntabula.bench.task_membership",
         summary="attack one record by shadow models",
         options={"shadows": 200, "target": "outlier", "bins_epsilon": 0.0, "without": ()},
+        rules={"shadows": even(8)},
         quick_options={"shadows": 8, "target": "extreme"},  # few rows may not have the numbered one
         scores={"range": "lower", "groundhog": "lower", "querybased": "lower"},
     ),

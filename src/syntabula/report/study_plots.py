@@ -152,6 +152,8 @@ _PLACES: Mapping[str, Place] = {
     "bins": lambda row: row.binning.bins,
     "binning": lambda row: row.binning.label,
     "rows": lambda row: table_and_rows(row.dataset)[1] or 0,
+    "steps": lambda row: int(row.options.get("steps", 0)),
+    "synthesizer": lambda row: row.method,
 }
 """What an axis, a line or a panel may be."""
 

@@ -54,6 +54,8 @@ USUAL: Mapping[str, Space] = {
     "synthpop": {
         "least_leaf": Range(low=2, high=50, log=True),
         "complexity": Range(low=1e-9, high=1e-3, log=True),
+        "levels": Range(low=2, high=6),
+        "crowd": Range(low=2.0, high=8.0, log=True),
     },
     "pategan": _TRAINING | {"strength": Range(low=0.5, high=8.0, log=True)},
     "tab-pe": {"rounds": Range(low=10, high=80, log=True), "columns": Range(low=2, high=8)},
@@ -95,8 +97,15 @@ SYNMETER: Mapping[str, Space] = {
         "steps": Range(low=1000, high=5000),
         "learning_rate": Range(low=1e-5, high=1e-3, log=True),
     },
+    "tablediffusion": {
+        "layers": Range(low=1, high=6),
+        "levels": Range(low=3, high=20),
+        "epochs": Range(low=5, high=20),
+        "batch": Range(low=128, high=1024),
+        "learning_rate": Range(low=1e-4, high=1e-2, log=True),
+    },
 }
-"""Du and Li, SynMeter (2024), Appendix A, Tables A1 to A7, where our methods have the option.
+"""Du and Li, SynMeter (2024), Appendix A, Tables A1 to A8, where our methods have the option.
 
 Left out are, for MST, the numbers of pairs and triples, as ours measures a tree; for TVAE the weight decay, and for
 TVAE and CTGAN the sizes of embeddings, which our networks do not have apart; for CTGAN the critic's own learning rate;

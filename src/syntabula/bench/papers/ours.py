@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 from syntabula.bench.candidate import Binning, Candidate
@@ -13,8 +14,10 @@ _EVEN = Binning(bins=100, discretizer="uniform", domain="observed")
 _TREE = Binning(bins="pairs", discretizer="privtree", domain="observed")
 _METHODS = (
     "auto", "independent", "mst", "aim", "privbayes", "privmrf", "privsyn", "mwem", "private-gsd", "rap", "rap++", "gem",
-    "margnet",
+    "margnet", "dp-merf", "tab-pe", "tablediffusion", "tabddpm", "pategan", "argn",
 )  # fmt: skip
+_ALONE = ("ctgan", "tvae", "great", "circuit", "synthpop")
+"""Methods that have no private form."""
 _SELECTORS = ("independent_difference", "adaptive", "privmrf", "top_q", "fixed_rounds", "spanning_tree")
 _MODELS = ("pgm", "gum", "genetic", "relaxed_projection", "neural")
 _NOT_ADAPTIVE = ("gum",)
@@ -35,7 +38,8 @@ class OurStudies:
         ]
         fewer = Candidate(method="margnet", options={"iterations": 20}, label="margnet, 20 iterations")
         known = [Candidate(method="SELF"), Candidate(method="HALF"), Candidate(method="BINS")]
-        methods = [*(Candidate(method=method) for method in _METHODS), fewer, *known]
+        alone = [Candidate(method=method, epsilons=(math.inf,)) for method in _ALONE]
+        methods = [*(Candidate(method=method) for method in _METHODS), fewer, *known, *alone]
         return (
             _study(
                 "methods", "Every method", ("census", "bank", "adult_margnet", "gauss10", "gauss30"), methods

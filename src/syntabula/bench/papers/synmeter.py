@@ -16,6 +16,7 @@ from dataclasses import replace
 from syntabula.bench.candidate import Candidate
 from syntabula.bench.collection import Listed, NotRun
 from syntabula.bench.study import Figure, Reported, Study
+from syntabula.metrics.utility.evaluators import EVALUATORS
 
 _TABLES = (
     "insurance", "obesity", "faults", "abalone", "wine", "robot", "magic", "phishing", "bean", "shoppers", "adult",
@@ -24,11 +25,16 @@ _TABLES = (
 _TITLES = {name: name.capitalize() for name in _TABLES if name != "news_part"}
 _METHODS = {
     "mst": "PGM", "privsyn": "PrivSyn", "tvae": "TVAE", "ctgan": "CTGAN", "tabddpm": "TabDDPM", "great": "GReaT",
-    "pategan": "PATE-GAN",
+    "pategan": "PATE-GAN", "tablediffusion": "TableDiffusion",
 }  # fmt: skip
-_ONLY_AT = {"tvae": (math.inf,), "ctgan": (math.inf,), "great": (math.inf,), "pategan": (1.0,)}
-"""Budgets of methods without a private form, and of PATE-GAN, which the paper runs under privacy alone."""
+_ALONE, _PRIVATE = (math.inf,), (1.0,)
+_ONLY_AT = {
+    "tvae": _ALONE, "ctgan": _ALONE, "great": _ALONE, "pategan": _PRIVATE, "tablediffusion": _PRIVATE,
+}  # fmt: skip
+"""Budgets of methods without a private form, and of those that the paper runs under privacy alone."""
 _FIT = {"max_rows": 3000, "max_pairs": 8}
+_UNDER_PRIVACY = ("mst", "privsyn", "tabddpm", "pategan", "tablediffusion")
+"""The paper's methods under privacy."""
 _NOTE = (
     "Our methods have default settings and the paper's are tuned. PGM of the paper is MST here. news_part is 27 % of "
     "News, so its figures are not comparable."
@@ -119,13 +125,15 @@ class SynMeterStudies:
         )
         ranks = replace(
             _study("f2", "Average ranks without privacy", ["wasserstein", "query-error-prefix", "affinity"]),
-            epsilons=(math.inf,),
-            methods=tuple(_row(method) for method in (*_METHODS, "HALF", "HISTOGRAM") if method != "pategan"),
-            note=f"{_NOTE} Evaluators have fixed settings.",
+            epsilons=_ALONE,
+            methods=tuple(_row(m) for m in (*_METHODS, "HALF", "HISTOGRAM") if _ONLY_AT.get(m) != _PRIVATE),
+            reported=held_out
+            + learned
+            + queries.reported
+            + _reported("Table D28", {"affinity": "machine_learning_affinity"}),
+            note=f"{_NOTE} Evaluators have fixed settings, and the paper's are tuned.",
         )
-        private = tuple(
-            Candidate(method=m) for m in ("mst", "privsyn", "tabddpm", "pategan", "HALF", "HISTOGRAM")
-        )
+        private = tuple(Candidate(method=m) for m in (*_UNDER_PRIVACY, "HALF", "HISTOGRAM"))
         by_type = [
             replace(
                 fidelity,
@@ -183,9 +191,7 @@ class SynMeterStudies:
                 epsilons=(1.0,),
                 methods=private,
             ),
-            _planes(
-                "f5", "Rows of Bean by t-SNE, private methods", ("mst", "privsyn", "tabddpm", "pategan"), 1.0
-            ),
+            _planes("f5", "Rows of Bean by t-SNE, private methods", _UNDER_PRIVACY, 1.0),
             replace(
                 _study("f6", "Epsilon on Bean", ["wasserstein", "query-error-prefix", "affinity"]),
                 datasets=("bean",),
@@ -193,22 +199,30 @@ class SynMeterStudies:
                 epsilons=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
                 figure=Figure(across="epsilon", lines="method", panels="dataset"),
             ),
-            _text("f7", "Disclosure during training", "releases keep no states of training"),
+            _training(fidelity),
             replace(
                 disclosed,
                 name="synmeter-f8",
                 title="Membership disclosure over epsilon",
                 datasets=("adult", "phishing"),
-                methods=tuple(Candidate(method=m) for m in ("mst", "privsyn", "HISTOGRAM")),
+                methods=tuple(Candidate(method=m) for m in ("mst", "privsyn", "tablediffusion", "HISTOGRAM")),
                 epsilons=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, math.inf),
                 figure=Figure(across="epsilon", lines="method", panels="dataset"),
             ),
-            _text(
-                "v2-f8a",
-                "DCR against MIA against MDS",
-                "attacks at a fixed false positive rate are not compared yet",
+            _risks(disclosed),
+            replace(
+                ranks,
+                name="synmeter-v2-f8b",
+                title="Ranks by evaluator",
+                epsilons=(1.0, math.inf),
+                methods=tuple(_row(method) for method in _METHODS),
+                scores=("affinity",),
+                score_options={"affinity": {"evaluators": tuple(EVALUATORS)}},
+                figure=replace(ranks.figure, scores=("affinity", *(f"affinity {key}" for key in EVALUATORS))),
+                reported=(),
+                finding=_RANKS,
+                note=f"{_NOTE} A score of an evaluator is its own affinity, with fixed settings.",
             ),
-            _text("v2-f8b", "Ranks by evaluator", "scores of single evaluators are not kept yet"),
             *(
                 _text(
                     f"v2-{name}",
@@ -220,6 +234,53 @@ class SynMeterStudies:
         )
 
 
+def _training(fidelity: Study) -> Study:
+    """Return fits of more and more steps: how well each type of marginals is learned during training."""
+    steps = (25, 100, 400, 1600, 4000)
+    kinds = [f"wasserstein {kind} [learned]" for kind in ("categorical", "numeric", "categorical-numeric")]
+    return replace(
+        fidelity,
+        name="synmeter-f7",
+        title="Fidelity during training, by type of marginal",
+        datasets=("bean",),
+        methods=tuple(
+            Candidate(method=method, options={"steps": n}, label=f"{method}, {n} steps")
+            for method, n in itertools.product(("ctgan", "tabddpm"), steps)
+        ),
+        epsilons=_ALONE,
+        figure=Figure(across="steps", lines="synthesizer", panels="dataset", scores=tuple(kinds)),
+        reported=(),
+        finding=_LEARNING,
+        note=f"{_NOTE} Each point is a fit of its own with so many steps, at whose end the learning rate has fallen; the "
+        "paper looks at states of one fit.",
+    )
+
+
+def _risks(disclosed: Study) -> Study:
+    """Return three measures of disclosure side by side."""
+    methods = ("mst", "privsyn", "tvae", "ctgan", "tabddpm", "great", "tablediffusion")
+    known = ("SELF", "HISTOGRAM")
+    return replace(
+        disclosed,
+        name="synmeter-v2-f8a",
+        title="Distance to closest records, an attack, and membership disclosure",
+        task="risks",
+        methods=tuple(Candidate(method=m, epsilons=_ONLY_AT.get(m, _ALONE)) for m in (*methods, *known)),
+        epsilons=(1.0, math.inf),
+        scores=("dcr", "attack-accuracy", "attack-tpr", "membership-disclosure"),
+        options={"shadows": 80, "draws": 10, "records": 3000},
+        reported=_reported("Table 5", {"membership-disclosure": "membership_disclosure_score"}),
+        finding=_DISCLOSED,
+        note=f"{_NOTE} The attack is GroundHog on the record that is furthest from all others.",
+    )
+
+
+_LEARNING = "CTGAN hardly improves on single columns during training; TabDDPM quickly does on all types."
+_RANKS = "Ranks change with the evaluator: PrivSyn is third by linear regression and fifth by decision trees."
+_DISCLOSED = (
+    "Distances to closest records and attacks call all synthesizers alike; the membership disclosure score is large for "
+    "TabDDPM and GReaT, and small for TableDiffusion at epsilon 1."
+)
 _TUNING = (
     "Over twelve tables, tuning gains .3 % of the fidelity of PGM, 17.4 % of its affinity and 3.4 % of its query error; "
     "1.6 to 2.9, 12.1 and 1.1 % of PrivSyn's; CTGAN and TabDDPM gain about 10 and 14 % of their fidelity."
