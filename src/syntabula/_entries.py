@@ -220,7 +220,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="tvae",
         name="TVAE",
         home="syntabula.synthesizers.tvae:TVAE",
-        summary="Hidden numbers that a decoder turns into rows, trained on records without privacy.",
+        summary="Hidden numbers that a decoder turns into rows, trained on records.",
         paper="Xu et al. 2019",
         extra="neural",
     ),
