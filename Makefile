@@ -1,4 +1,4 @@
-# make demo | test | test-all | lint | bench | clean; everything happens in .venv, made with $(PYTHON).
+# make demo | test | test-all | test-spark | lint | bench | clean; everything happens in .venv, made with $(PYTHON).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,12 +9,13 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test test-all test-spark lint bench clean
 
 help:
 	@echo "make demo      draw a synthetic census table and a picture of it into demo-output/"
 	@echo "make test      run the tests that show most, in a few minutes"
 	@echo "make test-all  run all tests"
+	@echo "make test-spark  install pyspark and run the tests of Spark, which need Java"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     run a quick study and draw its page; docs/studies.md has all of them"
 	@echo "make clean     remove .venv and caches"
@@ -27,6 +28,10 @@ test: $(VENV)/.installed-test
 
 test-all: $(VENV)/.installed-test
 	$(PYTEST)
+
+# By itself, because pyspark takes half a minute to install and needs Java.
+test-spark: $(VENV)/.installed-test,spark
+	$(BIN)/python -m pytest -m spark -rs tests/contracts/test_spark.py
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

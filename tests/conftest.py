@@ -23,6 +23,18 @@ settings.register_profile(
 settings.load_profile("syntabula")
 
 
+BY_NAME = ("install", "spark")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what installs or starts much unless it is asked for by name, whatever else `-m` says."""
+    unasked = [marker for marker in BY_NAME if marker not in config.option.markexpr]
+    left_out = [item for item in items if any(map(item.get_closest_marker, unasked))]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.fixture(autouse=True, scope="session")
 def interrupts_are_heard() -> Iterator[None]:
     """A shell that starts tests in the background has them ignore interrupts, nohup hang-ups, and their children too."""

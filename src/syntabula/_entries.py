@@ -247,7 +247,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="synthpop",
         name="Synthpop",
         home="syntabula.synthesizers.synthpop:Synthpop",
-        summary="A tree for each column given those before it, grown on records: without privacy, quick and near.",
+        summary="A tree for each column given those before it: grown on records, or on noisy counts with a budget.",
         paper="Nowok, Raab, Dibben 2016, synthpop",
         extra="evaluate",
     ),

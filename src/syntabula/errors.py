@@ -101,7 +101,7 @@ class ConditionWarning(SyntabulaWarning):
 
 
 class RuleWarning(SyntabulaWarning):
-    """Rows break rules of the schema: many of those drawn, which are discarded, or some of the table that is fitted."""
+    """Rows break rules of the schema: many of those drawn, some of those fitted, or all that could be tried."""
 
 
 class SplitWarning(SyntabulaWarning):

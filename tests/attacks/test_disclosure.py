@@ -20,6 +20,7 @@ def table(n: int = 60) -> pd.DataFrame:
 
 
 class TestScore:
+    @pytest.mark.thorough
     def test_a_copy_discloses_more_than_half_of_a_copy_and_more_than_independent_columns(self):
         # Six axes: on a line, half of a copy discloses as much, as its gaps are twice as wide.
         rng = np.random.default_rng(6)

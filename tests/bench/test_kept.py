@@ -66,6 +66,7 @@ class TestRounds:
 
 
 class TestPictures:
+    @pytest.mark.thorough
     def test_each_row_and_group_has_its_own(self, summary: Summary) -> None:
         titles = [title for title, _ in kept_figures(summary)]
 

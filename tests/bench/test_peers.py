@@ -24,6 +24,7 @@ STUDY = Study(
 
 
 class TestAdapter:
+    @pytest.mark.thorough
     def test_a_peer_that_is_not_here_is_left_out_with_the_reason(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -61,6 +62,7 @@ class TestAdapter:
             Candidate(method="peer:dpmm-mst", options={"degree": 3}).check(1.0)
         copula.check(math.inf)
 
+    @pytest.mark.thorough
     def test_a_peer_of_rows_gets_cells_and_its_rows_have_the_tables_types(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

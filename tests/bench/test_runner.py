@@ -50,6 +50,7 @@ class TestRun:
         assert store.read_bytes().startswith(before)
         assert sorted(seen) == sorted(cell.key for cell in SMALL.cells if cell.seed == 1)
 
+    @pytest.mark.thorough
     def test_progress_counts_cells_and_time_left(self, tmp_path: Path) -> None:
         left: list[tuple[int, int, float | None]] = []
 
@@ -75,6 +76,7 @@ class TestRun:
 
 @pytest.mark.usefixtures("bad_methods")
 class TestTrouble:
+    @pytest.mark.thorough
     def test_other_cells_go_on(self, tmp_path: Path) -> None:
         methods = ("crashing", "leaving", "raising", "independent")
         study = Study(name="bad", datasets=(ROWS,), methods=methods, scores=("tvd-1",))
@@ -122,6 +124,7 @@ class TestTrouble:
 
 class TestKilled:
     @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+    @pytest.mark.thorough
     def test_a_killed_run_goes_on_and_gives_the_same_table(self, tmp_path: Path) -> None:
         study = replace(SMALL, seeds=(0, 1, 2))
         undisturbed = run(study, tmp_path / "whole.jsonl", workers=2)
@@ -174,6 +177,7 @@ class TestKilled:
         assert _ended(children)
 
     @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+    @pytest.mark.thorough
     def test_no_peer_outlives_a_killed_run(self, tmp_path: Path) -> None:
         peer = tmp_path / "python"
         peer.write_text(f"#!/bin/sh\necho $$ > {tmp_path / 'pid'}\nexec sleep 3600\n")
@@ -230,6 +234,7 @@ class TestStore:
         ):
             run(SMALL, tmp_path / "s.jsonl")
 
+    @pytest.mark.thorough
     def test_results_of_another_version_are_not_mixed_with_ours(self, tmp_path: Path) -> None:
         store = tmp_path / "s.jsonl"
         run(replace(SMALL, seeds=(0,)), store)
@@ -274,6 +279,7 @@ class TestStore:
         assert (found.scores["b"], found.scores["c"]) == (0.1, math.inf)
         assert found.cell == cell
 
+    @pytest.mark.thorough
     def test_a_missing_table_leaves_its_cells_out_and_others_go_on(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -287,6 +293,7 @@ class TestStore:
 
 
 class TestWork:
+    @pytest.mark.thorough
     def test_a_dry_run_tells_cells_and_hours_from_what_is_known(self, tmp_path: Path) -> None:
         store = tmp_path / "s.jsonl"
         before = work_of(SMALL, store)

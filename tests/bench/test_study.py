@@ -239,13 +239,13 @@ class TestStudyFile:
 
     def test_a_method_without_a_private_form_needs_its_own_budgets(self) -> None:
         with pytest.raises(BudgetError, match="infinite epsilon"):
-            Study(name="s", datasets=("census",), methods=("synthpop",)).check()
+            Study(name="s", datasets=("census",), methods=("circuit",)).check()
 
-        row = Candidate(method="synthpop", epsilons=(math.inf,))
+        row = Candidate(method="circuit", epsilons=(math.inf,))
         study = Study(name="s", datasets=("census",), methods=("mst", row), epsilons=(1, 2)).check()
 
         found = [(cell.method, cell.epsilon) for cell in study.cells]
-        assert found == [("mst", 1.0), ("mst", 2.0), ("synthpop", math.inf)]
+        assert found == [("mst", 1.0), ("mst", 2.0), ("circuit", math.inf)]
 
     def test_a_file_is_named_in_its_mistake(self, tmp_path: Path) -> None:
         place = tmp_path / "ours.yaml"

@@ -191,6 +191,7 @@ class TestColumns:
 
         assert found.facts["bins asked"] == 16  # 2 times the cube root of 500, rounded up
 
+    @pytest.mark.thorough
     def test_a_study_of_columns_runs(self, tmp_path: Path) -> None:
         study = find_study("discretization-f6").quick()
         small = replace(study, preprocessing=study.preprocessing[:2])
@@ -202,6 +203,7 @@ class TestColumns:
 
 
 class TestTuning:
+    @pytest.mark.thorough
     def test_scores_of_the_best_options_stand_beside_what_they_gain(self) -> None:
         study = Study(
             name="s",
@@ -239,6 +241,7 @@ class TestShadows:
 
         assert copies > apart
 
+    @pytest.mark.thorough
     def test_an_attack_scores_each_kind(self) -> None:
         study = Study(
             name="s",

@@ -59,6 +59,7 @@ class TestRun:
         assert changes
         assert all(first == second for first, second in changes)
 
+    @pytest.mark.thorough
     def test_a_quick_study_is_small_and_has_a_store_of_its_own(self, mine, run):
         ran = run("bench", "run", "mine.yaml", "--quick")
 

@@ -23,6 +23,7 @@ class TestDemo:
         assert (folder / "results" / "marginals.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
         assert "NOT PRIVATE" in ran.out
 
+    @pytest.mark.thorough
     def test_json_keeps_the_figures_that_are_not_private_apart(self, small_census, folder, run):
         facts = json.loads(run("demo", "--out", "results", "--json").out)
 

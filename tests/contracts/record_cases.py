@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from corners import thorough_but
 
 import syntabula as st
 from syntabula.marginals.domain import Domain
@@ -151,7 +152,6 @@ CASES = {
         taught={},
         library="sklearn.tree",
         extra="evaluate",
-        refused=r"dp-synthpop, .* is not implemented; use an infinite epsilon",
         exact=False,
         spoils=(
             {"facts": {"first": ["z"]}},
@@ -165,6 +165,7 @@ CASES = {
     ),
 }
 """By the stored kind of their models."""
+QUICK_CASES = thorough_but(("autoregressive", "circuit", "column_trees"), CASES)
 
 
 def require_library(kind: str) -> None:

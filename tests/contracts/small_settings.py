@@ -14,8 +14,6 @@ from syntabula.select.doubling import FirstTimeDoubling
 _NETWORK = {"n_rows": 32, "units": 8, "iterations": 4}
 METHODS = [info.key for info in st.list_synthesizers()]
 PRIVATE = [key for key in METHODS if not st.synthesizer(key).why_not_private]
-# A seed decides nothing in their fit but between splits that are equally good.
-WITHOUT_CHANCE = {"synthpop"}
 _OPTIONS: dict[str, dict[str, float]] = {
     "margnet": _NETWORK | {"rounds_per_column": 2},
     "margnet-q": _NETWORK | {"rounds_per_column": 2},

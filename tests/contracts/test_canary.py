@@ -24,6 +24,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from canaries import COUNT, NAMES, REALS, TEXTS, WHOLES, found_in
+from corners import QUICK_METHODS
 from small_settings import PRIVATE, small_parts, small_words
 
 import syntabula as st
@@ -129,8 +130,6 @@ class TestSearch:
 
 # All methods share the command line.
 FIRST = ("auto", "mst")
-# Of those that train networks on records, one stands for all.
-NETWORKS = ("tabddpm", "tablediffusion", "dp-merf", "pategan")
 BY_COMMAND = [m if m in FIRST else pytest.param(m, marks=pytest.mark.thorough) for m in PRIVATE]
 
 
@@ -142,7 +141,7 @@ class TestArtifacts:
         [
             *(
                 pytest.param(
-                    m, SCHEMA, id=f"{m}-declared", marks=pytest.mark.thorough if m in NETWORKS else ()
+                    m, SCHEMA, id=f"{m}-declared", marks=() if m in QUICK_METHODS else pytest.mark.thorough
                 )
                 for m in PRIVATE
             ),

@@ -7,6 +7,7 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import pytest
+from corners import QUICK_METHODS, thorough_but
 from small_settings import METHODS, epsilon_of, small_parts
 
 import syntabula as st
@@ -43,7 +44,7 @@ def table() -> pd.DataFrame:
     return frame
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", thorough_but((*QUICK_METHODS, "argn"), METHODS))
 # Records of a model may be few, or none may be like a given row; both are said.
 @pytest.mark.filterwarnings("ignore::syntabula.errors.ConditionWarning")
 def test_rows_satisfy_conditions_and_given_values_stay(method: str) -> None:

@@ -18,7 +18,7 @@ from syntabula.privacy import pricing
 from syntabula.privacy.events import ThresholdEvent
 from syntabula.privacy.units import Units
 
-FIRST = ("auto", "independent", "mst", "privbayes", "privmrf", "argn", "pategan", "dp-merf")
+FIRST = ("auto", "independent", "mst", "privbayes", "privmrf", "tab-pe", "dp-merf")
 
 
 def compare(method: str, budget: str, seed: int, tmp_path: Path) -> int:
@@ -80,6 +80,7 @@ class TestPreprocessing:
         assert pairs >= 5
         assert {ThresholdEvent} <= {type(spent.event) for spent in run.spends}
 
+    @pytest.mark.thorough
     def test_a_text_file_whose_types_are_found(self, tmp_path):
         frame, schema = persons(2)
         paths = []

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from corners import QUICK_METHODS
 from recording import RecordingNoise, ReplayingNoise
 from small_settings import small_parts, takes
 from small_tables import neighbours, retyped, table
@@ -48,12 +49,11 @@ METHODS = [
     "tablediffusion",
     "pategan",
     "tab-pe",
+    "synthpop",
     "dp-merf",
 ]
 # What the others add to these is training, which sees noisy answers alone: six tables try them enough.
 THIRTY_TABLES = ["independent", "mst", "aim", "privsyn", "privbayes", "privmrf", "mwem"]
-# These train networks on records as ARGN does, which stands for them among the quick tests.
-NETWORKS = ("tabddpm", "tablediffusion", "pategan")
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 
 
@@ -162,7 +162,7 @@ class TestRecordAndReplay:
     @pytest.mark.parametrize(
         ("method", "budget"),
         [
-            pytest.param(m, b, marks=pytest.mark.thorough if m in NETWORKS else ())
+            pytest.param(m, b, marks=() if m in QUICK_METHODS else pytest.mark.thorough)
             for m in METHODS
             for b in sorted(BUDGETS)
             if takes(m, BUDGETS[b])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from record_cases import CASES, method, release, require_library, table
+from record_cases import CASES, QUICK_CASES, method, release, require_library, table
 
 import syntabula as st
 from syntabula.errors import BudgetError, ConditionWarning, MissingExtraError
@@ -33,7 +33,7 @@ class TestRefusals:
             with pytest.raises(BudgetError, match=CASES[kind].refused):
                 st.synthesizer(CASES[kind].method)(budget=budget)
 
-    @pytest.mark.parametrize("kind", CASES)
+    @pytest.mark.parametrize("kind", QUICK_CASES)
     def test_without_its_library_it_is_said_what_to_install_before_anything_is_read(
         self, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -43,7 +43,7 @@ class TestRefusals:
             method(kind).fit(tmp_path / "not there.csv", SCHEMA)
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", QUICK_CASES)
 class TestRows:
     def test_conditions_and_given_values_hold(self, kind: str) -> None:
         learned = release(kind)
@@ -75,7 +75,7 @@ class TestRows:
         assert loaded.sample(100, seed=1).equals(release(kind).sample(100, seed=1))
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", QUICK_CASES)
 class TestOddTables:
     @pytest.mark.parametrize("n", [0, 10])
     def test_next_to_no_rows_and_a_batch_beyond_them(self, kind: str, n: int) -> None:
@@ -118,12 +118,12 @@ class TestOddTables:
 
 
 class TestOptions:
-    @pytest.mark.parametrize("kind", CASES)
+    @pytest.mark.parametrize("kind", QUICK_CASES)
     def test_they_are_listed_by_part_with_what_they_mean(self, kind: str) -> None:
         parts, notes = st.method_options(CASES[kind].method), st.option_notes(CASES[kind].method)
 
-        noisy = [] if kind in REFUSING else ["noisy"]
-        assert [*parts] == ["model", *(["training"] if kind in TRAINED else []), *noisy]
+        own = ["training"] if kind in TRAINED else ["growth"]
+        assert [*parts] == ["model", *own, *(["noisy"] if CASES[kind].noisy else [])]
         assert {*notes} == {name for options in parts.values() for name in options}
 
     @pytest.mark.parametrize("kind", TRAINED)
@@ -134,7 +134,7 @@ class TestOptions:
 
 
 class TestPlan:
-    @pytest.mark.parametrize("kind", CASES)
+    @pytest.mark.parametrize("kind", QUICK_CASES)
     def test_says_how_long_training_takes_before_a_table_is_there(self, kind: str) -> None:
         require_library(kind)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from record_cases import CASES, DOMAIN, fitted, learned, records, require_library, share_near
+from record_cases import CASES, DOMAIN, QUICK_CASES, fitted, learned, records, require_library, share_near
 
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, SchemaError
 from syntabula.marginals.domain import Domain
@@ -27,7 +27,7 @@ def equal(one: EncodedTable, other: EncodedTable) -> bool:
     return all((x == y).all() for x, y in zip(one.codes, other.codes, strict=True))
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", QUICK_CASES)
 class TestRows:
     def test_they_are_as_many_as_asked_for(self, kind: str) -> None:
         rng = np.random.default_rng(0)
@@ -71,7 +71,7 @@ class TestRows:
         assert {*made.column("c")} == {1}
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", QUICK_CASES)
 def test_marginals_are_counts_that_add_up_to_the_records(kind: str) -> None:
     require_library(kind)
     # Of the model that needs many draws for its marginals, few are enough here.
@@ -84,7 +84,7 @@ def test_marginals_are_counts_that_add_up_to_the_records(kind: str) -> None:
     np.testing.assert_allclose(pair, turned.T, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", QUICK_CASES)
 class TestGiven:
     @pytest.mark.parametrize("columns", [("a",), ("b",), ("c", "b"), ("a", "b", "c")])
     def test_any_columns_stay_and_the_others_follow(self, kind: str, columns: tuple[str, ...]) -> None:
@@ -113,7 +113,7 @@ def test_a_given_code_that_no_record_had_stays_and_tells_nothing(kind: str) -> N
     assert np.abs(np.bincount(made.column("b") // 7, minlength=5)[:3] / n - 1 / 3).max() < 0.1
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", QUICK_CASES)
 class TestConditions:
     def test_rows_have_them(self, kind: str) -> None:
         found = learned(kind).restricted({"a": np.array([0.0, 1.0, 0.0, 0.0])})
@@ -144,7 +144,7 @@ SPOILS: list[dict[str, Any]] = [
 
 
 class TestFiles:
-    @pytest.mark.parametrize("kind", CASES)
+    @pytest.mark.parametrize("kind", QUICK_CASES)
     def test_state_brings_back_the_same_samples_without_what_trained_it(
         self, kind: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -156,13 +156,13 @@ class TestFiles:
         assert equal(*(m.sample(500, np.random.default_rng(5)) for m in (model, loaded)))
         assert (loaded.kind, loaded.domain, loaded.total) == (kind, DOMAIN, 4_000.0)
 
-    @pytest.mark.parametrize("kind", CASES)
+    @pytest.mark.parametrize("kind", QUICK_CASES)
     def test_bounds_on_arrays_are_their_sizes(self, kind: str) -> None:
         facts, arrays = learned(kind).state()
 
         assert learned(kind).array_bytes(facts) == {name: array.nbytes for name, array in arrays.items()}
 
-    @pytest.mark.parametrize("kind", CASES)
+    @pytest.mark.parametrize("kind", QUICK_CASES)
     def test_parts_that_do_not_fit_are_refused(self, kind: str) -> None:
         facts, arrays = learned(kind).state()
         used = [{"facts": {"used": wrong}} for wrong in ([1, 2], [3, 21, 9]) if "used" in facts]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import tempfile
+import warnings
 import zipfile
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from syntabula.marginals.domain import all_cliques
 from syntabula.marginals.passes import PassEngine
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.encoded_parts import EncodedParts
+from syntabula.table.parts.points import Expected
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.repeated import RepeatedPart
 from syntabula.table.parts.sources import parts_of
@@ -150,6 +152,26 @@ class TestReleases:
 
         assert in_parts_of == release_of(frame(), method, **few)
 
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            pytest.param({"workers": 2}, marks=pytest.mark.thorough),
+            {"budget": st.Budget.zcdp(0.5, 1e-5)},
+            {"epsilon": float("inf"), "bins": 9},
+            {"bins": 6, "preprocessing": st.Preprocessing(discretizer="quantile", within="normal")},
+            {"bins": 4, "preprocessing": st.Preprocessing(discretizer="kmeans", atoms="declared")},
+        ],
+    )
+    def test_whose_values_are_too_many_to_hold_are_those_of_the_table_in_memory(
+        self, options, tmp_path, monkeypatch
+    ):
+        own = {name: value for name, value in options.items() if name != "workers"}
+        right = release_of(frame(), **own)
+        monkeypatch.setattr(Expected, "most", 10)
+
+        assert release_of(in_parts(tmp_path / "parts", 3), **options) == right
+
     def test_differ_if_a_part_is_counted_twice(self, tmp_path, in_memory, monkeypatch):
         """A planted bug, which the comparisons above have to find."""
         right = RawParts.fold
@@ -161,6 +183,98 @@ class TestReleases:
 
         monkeypatch.setattr(RawParts, "fold", twice)
         assert release_of(in_parts(tmp_path / "parts", 2)) != in_memory
+
+
+RULES = st.Rules(
+    derive={"total": "paid_in + fee"},
+    order=[("asked", "given")],
+    require=["fee <= 40 OR kind = 'red'"],
+    together=[("fee", "note")],
+)
+
+
+def ruled() -> st.Schema:
+    return st.Schema(
+        {
+            "kind": st.Categorical(("red", "blue")),
+            "paid_in": st.Numeric(0, 200, integer=True),
+            "fee": st.Numeric(0, 50, integer=True, nullable=True),
+            "note": st.Categorical(("a", "b"), nullable=True),
+            "total": st.Numeric(0, 250, integer=True, nullable=True),
+            "asked": st.Date(date(2024, 1, 1), date(2024, 12, 31)),
+            "given": st.Date(date(2024, 1, 1), date(2025, 12, 31)),
+        },
+        rules=RULES,
+    )
+
+
+def ruled_rows() -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    asked = rng.integers(0, 300, N)
+    fee = np.where(rng.random(N) < 0.2, None, rng.integers(0, 60, N))
+    rows = {
+        "kind": rng.choice(["red", "blue"], N),
+        "paid_in": rng.integers(0, 200, N),
+        "fee": fee,
+        "note": np.where(fee == None, None, rng.choice(["a", "b"], N)),  # noqa: E711
+        "asked": [date(2024, 1, 1) + timedelta(days=int(d)) for d in asked],
+        "given": [date(2024, 1, 1) + timedelta(days=int(d)) for d in asked + rng.integers(-3, 99, N)],
+    }
+    return pd.DataFrame(rows).assign(fee=pd.array(fee, dtype="Int64"))
+
+
+def fitted_by_rules(source, **options) -> tuple[str, set[str]]:
+    """Return the rows of a release with rules, and what the fit warned of."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        release = st.MST(seed=5, **options).fit(source, ruled())
+        rows = release.sample(100, seed=1)
+    rows = rows if isinstance(rows, pd.DataFrame) else rows.to_pandas()
+    return rows.astype(str).to_csv(index=False), {str(w.message) for w in said}
+
+
+class TestRules:
+    def parted(self, folder, n_parts: int, rows: pd.DataFrame):
+        folder.mkdir()
+        for i, piece in enumerate(np.array_split(np.arange(len(rows)), n_parts)):
+            table = pa.Table.from_pandas(rows.iloc[piece], preserve_index=False)
+            pq.write_table(table, folder / f"{i}.parquet")
+        return folder
+
+    def test_are_those_of_the_table_in_memory(self, tmp_path):
+        rows = ruled_rows()
+        # A single small file is read into memory.
+        right, said = fitted_by_rules(self.parted(tmp_path / "file", 1, rows) / "0.parquet")
+
+        for n_parts in (2, 7):
+            folder = self.parted(tmp_path / str(n_parts), n_parts, rows)
+            assert fitted_by_rules(folder) == (right, said)
+        assert any("rules that some rows of the table break" in sentence for sentence in said)
+        assert "total" in right.splitlines()[0]
+
+    @pytest.mark.thorough
+    def test_of_two_processes_are_those_of_one(self, tmp_path):
+        folder = self.parted(tmp_path / "parts", 3, ruled_rows())
+
+        assert fitted_by_rules(folder, workers=2) == fitted_by_rules(folder)
+
+    def test_that_rows_break_are_refused_in_strict_reading_before_the_first_spend(self, tmp_path):
+        with pytest.raises(DataError, match=r"strict reading failed.*rules that some rows"):
+            st.MST(journal=tmp_path / "journal").fit(
+                self.parted(tmp_path / "parts", 2, ruled_rows()), ruled(), strict=True
+            )
+
+        assert "spend" not in (tmp_path / "journal").read_text()
+
+    def test_of_a_file_without_a_column_name_both(self, tmp_path):
+        folder = self.parted(tmp_path / "parts", 2, ruled_rows())
+        pq.write_table(
+            pa.Table.from_pandas(ruled_rows().drop(columns="asked"), preserve_index=False),
+            folder / "later.parquet",
+        )
+
+        with pytest.raises(SchemaError, match=r"later\.parquet.*no column 'asked'"):
+            st.MST().fit(folder, ruled())
 
 
 class TestCounts:

@@ -72,6 +72,7 @@ def test_one_record_changes_nothing_but_the_inputs_of_the_noise(discretizer: str
     assert "the types of columns" not in run.released[1]
 
 
+@pytest.mark.thorough
 def test_so_it_is_where_some_columns_are_declared(tmp_path: Path) -> None:
     run = compare(tmp_path, schema=PARTIAL)
 

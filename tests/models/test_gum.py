@@ -60,6 +60,7 @@ class TestTargets:
 
         assert np.mean(distances(model, wanted)) < min(0.005, 0.5 * np.mean(distances(start, wanted)))
 
+    @pytest.mark.thorough
     def test_many_overlapping_marginals_settle(self) -> None:
         # A hundred and five pairs of fifteen columns of a table of clusters, and only as many rows as it has.
         rng = np.random.default_rng(0)

@@ -286,4 +286,5 @@ class TestExtras:
     def test_every_extra_is_tested(self) -> None:
         stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
-        assert set(stated) - {"all", "test", "lint"} == set(EXTRAS)
+        # Spark's own tests run where .ci/run has installed it.
+        assert set(stated) - {"all", "test", "lint", "spark"} == set(EXTRAS)

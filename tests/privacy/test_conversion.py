@@ -11,6 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from corners import thorough_but
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -266,11 +267,7 @@ class TestAgainstAnotherAccountant:
     @pytest.mark.parametrize("name", TRACES)
     @pytest.mark.parametrize(
         "epsilon",
-        [
-            EPSILONS[0],
-            *(pytest.param(epsilon, marks=pytest.mark.thorough) for epsilon in EPSILONS[1:-1]),
-            EPSILONS[-1],
-        ],
+        thorough_but([EPSILONS[1]], EPSILONS),
     )
     @pytest.mark.parametrize("accounting", ["zcdp", "gdp"])
     def test_ledger_is_sound_and_not_loose(

@@ -22,6 +22,7 @@ from syntabula.marginals.agreement import Agreement
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.sorted_points import FRACTION_STEPS
 from syntabula.marginals.threshold import random_thresholds
 from syntabula.prepare.discretizer import fit_spread
 from syntabula.privacy.budget import Budget
@@ -29,7 +30,6 @@ from syntabula.privacy.doors import columns as column_curator
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator
-from syntabula.privacy.doors.sorted_points import FRACTION_STEPS
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import (
     Event,

@@ -29,6 +29,7 @@ def test_rows_follow_the_records(model: Autoregressive) -> None:
 
 
 class TestGiven:
+    @pytest.mark.thorough
     def test_a_code_between_those_of_an_ordered_column_tells_what_its_neighbour_does(self) -> None:
         table = records()
         even = EncodedTable(DOMAIN, (table.codes[0], table.codes[1] // 7 * 7, table.codes[2]))

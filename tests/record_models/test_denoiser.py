@@ -191,6 +191,7 @@ class TestNoisyTraining:
         assert (made.losses(table, random()) == 0).all()
 
 
+@pytest.mark.thorough
 def test_noise_in_weights_leaves_the_one_way_marginals() -> None:
     rng = np.random.default_rng(0)
     weights = {name: w.numpy() + rng.normal(0, 0.1, w.shape) for name, w in quiet().parameters.items()}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from syntabula.marginals.splits import node_of
 from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
 
 pytest.importorskip("sklearn")
@@ -60,7 +61,7 @@ class TestLeaves:
             min_samples_leaf=5, min_samples_split=15, min_impurity_decrease=1e-8 * ranks.var(), random_state=0
         ).fit(seen, ranks)
 
-        assert (tree._leaves(predictors, SIZES, 2_000) == other.apply(seen)).all()
+        assert (node_of(tree.nodes, tree.ranks, predictors, SIZES, 2_000) == other.apply(seen)).all()
 
     def test_a_predictor_without_an_order_is_split_by_what_it_says_of_the_column(self) -> None:
         rng = np.random.default_rng(0)
@@ -100,7 +101,7 @@ class TestDraws:
     def test_they_follow_the_leaf(self, ordered: bool) -> None:
         predictors, target = records()
         tree = grown(ordered=ordered)
-        leaves = tree._leaves(predictors, SIZES, 2_000)
+        leaves = node_of(tree.nodes, tree.ranks, predictors, SIZES, 2_000)
         busiest = np.bincount(leaves).argmax()
         same = [np.full(60_000, c[leaves == busiest][0]) for c in predictors]
 
@@ -113,7 +114,7 @@ class TestDraws:
     def test_shares_are_those_of_records_between_two_codes(self, ordered: bool) -> None:
         predictors, target = records()
         tree = grown(ordered=ordered)
-        leaves = tree._leaves(predictors, SIZES, 2_000)
+        leaves = node_of(tree.nodes, tree.ranks, predictors, SIZES, 2_000)
         low = np.random.default_rng(1).integers(0, 63, 2_000)
         high = np.minimum(low + 9, 62)
 

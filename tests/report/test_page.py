@@ -166,6 +166,7 @@ class TestEscaping:
 
 
 class TestTablesAtTheEdge:
+    @pytest.mark.thorough
     def test_a_column_of_missing_cells_alone(self):
         frame = people(30, 1).assign(nothing=pd.Series([np.nan] * 30, dtype=float), one=1.5)
 
@@ -192,6 +193,7 @@ class TestTablesAtTheEdge:
         assert "Of the 24 of 45 columns with the largest differences" in html
         assert "values of c44 in" in html
 
+    @pytest.mark.thorough
     def test_tsne_lays_out_the_rows(self):
         pytest.importorskip("sklearn")
 
@@ -236,6 +238,7 @@ class TestResults:
         with pytest.raises(ArgumentError):
             report(people(9, 1), people(9, 2), attacks=file)
 
+    @pytest.mark.thorough
     def test_utility_is_computed_for_a_target_and_a_holdout(self):
         pytest.importorskip("sklearn")
 

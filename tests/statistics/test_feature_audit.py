@@ -60,10 +60,12 @@ def bound() -> float:
 CLAIMED = math.sqrt(BUDGET.total or 0)
 
 
+@pytest.mark.thorough
 def test_the_claim_holds_and_something_is_shown() -> None:
     assert CLAIMED / 2 < bound() <= CLAIMED
 
 
+@pytest.mark.thorough
 def test_halved_noise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     right = module.noisy_counts
     monkeypatch.setattr(
@@ -73,6 +75,7 @@ def test_halved_noise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bound() > CLAIMED
 
 
+@pytest.mark.thorough
 def test_features_that_are_not_bounded_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # Their number is forgotten, so a record's vector is as long as its square root.
     right = module._steps

@@ -246,6 +246,7 @@ class TestWholeSteps:
     def test_would_be_caught_if_it_drew_hardly_any_noise(self, name):
         assert whole_bound(name, DividedNoise(SeededNoise(12), 500), WHOLE_RUNS) > EPSILON
 
+    @pytest.mark.thorough
     def test_rare_categories_cost_no_more_than_their_share(self):
         def kept(noise: NoiseSource, n_rare: int, runs: int) -> int:
             domain = Domain.from_sizes({"x": 4})

@@ -71,6 +71,7 @@ class TestRows:
         assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
         assert abs((made["place"] == "east").mean() - 1 / 3) < 0.07
 
+    @pytest.mark.thorough
     def test_conditions_and_given_values_hold(self) -> None:
         pytest.importorskip("torch")
         release = method().fit(table(), SCHEMA)
@@ -82,6 +83,7 @@ class TestRows:
         assert (above["kind"] == "large").all()
         assert given["size"].tolist() == [4.5, 16.0]
 
+    @pytest.mark.thorough
     def test_a_release_is_saved_and_samples_the_same_without_torch(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -92,6 +94,7 @@ class TestRows:
 
         assert st.load(tmp_path / "x.syn").sample(100, seed=1).equals(release.sample(100, seed=1))
 
+    @pytest.mark.thorough
     def test_it_states_a_noisy_number_of_records(self) -> None:
         pytest.importorskip("torch")
 

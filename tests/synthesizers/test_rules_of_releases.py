@@ -145,6 +145,7 @@ class TestRows:
         assert drawn["id"].tolist() == [*range(1, 351)]
         assert not broken(drawn)
 
+    @pytest.mark.thorough
     def test_other_columns_may_be_found_privately(self):
         columns = {n: c for n, c in COLUMNS.items() if n not in ("s", "e", "id")}
         rules = replace_rules(require=[])
@@ -345,6 +346,7 @@ class TestGiven:
         for name in names:
             pd.testing.assert_series_equal(drawn[name], given[name], check_dtype=False)
 
+    @pytest.mark.thorough
     def test_values_that_break_a_rule_are_refused_without_showing_them(self, release):
         given = pd.DataFrame({"a": [1, 2], "b": [3, 4], "total": [4, 7]})
 

@@ -59,6 +59,7 @@ class TestEachSystem:
 
 
 class TestAccuracy:
+    @pytest.mark.thorough
     def test_margnet_learns_what_hangs_together(self) -> None:
         # Independence is off by a TVD of 0.45 for (a, b) and 0.6 for (a, d).
         data = table()
@@ -70,6 +71,7 @@ class TestAccuracy:
         assert distance(data, rows, ["a", "d"]) < 0.2
         assert distance(data, rows, ["c", "d"]) < 0.1
 
+    @pytest.mark.thorough
     def test_gem_learns_the_largest_cells(self) -> None:
         data = table()
         small = {"n_rows": 128, "units": 32, "iterations": 200}

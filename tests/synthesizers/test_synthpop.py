@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
-from record_cases import method, release, require_library, table
+from record_cases import SCHEMA, method, release, require_library, table
 
 import syntabula as st
 from syntabula.errors import ArgumentError
@@ -38,11 +42,103 @@ class TestRows:
         assert given["size"][0] < given["size"][1]
 
 
+def private(**options: Any) -> st.Synthpop:
+    even = st.Preprocessing(discretizer="uniform")
+    budget = {} if "budget" in options else {"epsilon": 3.0}
+    return st.Synthpop(**(budget | {"seed": 0, "bins": 12, "preprocessing": even} | options))
+
+
+class TestBudget:
+    @pytest.mark.parametrize(
+        "budget",
+        [st.Budget(3.0, 1e-5), st.Budget.zcdp(0.5, 1e-5), st.Budget.pure(3.0)],
+        ids=lambda b: b.currency,
+    )
+    def test_rows_keep_dependences_whatever_the_budget(self, budget: st.Budget) -> None:
+        release = private(budget=budget).fit(table(), SCHEMA)
+
+        made = release.sample(3_000, seed=0)
+
+        assert np.corrcoef(made["size"], made["double"])[0, 1] > 0.7
+        means = made.groupby("kind")["size"].mean()
+        assert means["large"] > 11 > 9 > means["small"]
+        assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
+        assert release.privacy.epsilon_spent <= 5.0
+
+    def test_a_budget_that_hides_all_leaves_single_columns(self) -> None:
+        made = private(epsilon=0.003).fit(table(), SCHEMA).sample(500, seed=0)
+
+        assert made["size"].between(-10, 40).all()
+        assert set(made["kind"]) <= {"large", "small", "none"}
+
+    def test_it_needs_no_scikit_learn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "sklearn.tree", None)
+
+        assert len(private().fit(table(500), SCHEMA).sample(5)) == 5
+
+    def test_the_statement_has_counts_that_cost_the_whole_budget(self) -> None:
+        privacy = private().fit(table(500), SCHEMA).privacy
+
+        steps = privacy.to_json()["steps"]
+        assert [step["step"] for step in steps] == [
+            "measure one-way marginals",
+            "measure how far columns depend on each other",
+            "grow the tree of 'double'",
+            "grow the tree of 'kind'",
+        ]
+        assert {event["kind"] for step in steps for event in step["events"]} == {"gaussian"}
+        assert 2.9 < privacy.epsilon_spent <= 3.0
+
+    def test_given_values_of_the_first_column_hold(self) -> None:
+        method = private(epsilon=10.0).with_options(first=("double",))
+
+        made = method.fit(table(), SCHEMA).sample(
+            given=pd.DataFrame({"double": [14.0] * 300 + [28.0] * 300}), seed=0
+        )
+
+        assert made["size"][:300].mean() + 3 < made["size"][300:].mean()
+
+    def test_an_interrupted_fit_goes_on_and_pays_nothing_more(self, tmp_path: Path) -> None:
+        whole = private(journal=tmp_path / "whole").fit(table(500), SCHEMA)
+
+        def interrupt(step: str, done: float) -> None:
+            if step == "grow the tree of 'kind'":
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            private(journal=tmp_path / "broken", progress=interrupt).fit(table(500), SCHEMA)
+        again = private(journal=tmp_path / "broken", resume=True).fit(table(500), SCHEMA)
+
+        assert again.sample(100, seed=1).equals(whole.sample(100, seed=1))
+        assert again.privacy.epsilon_spent == whole.privacy.epsilon_spent
+
+    def test_a_loaded_release_draws_the_same_rows(self, tmp_path: Path) -> None:
+        release = private().fit(table(500), SCHEMA)
+        release.save(tmp_path / "release.syn")
+
+        loaded = st.load(tmp_path / "release.syn")
+
+        assert loaded.sample(100, seed=1).equals(release.sample(100, seed=1))
+
+    def test_a_plan_says_how_long_trees_take_before_a_table_is_there(self) -> None:
+        few, many = (private().plan(SCHEMA, n) for n in (1_000, 10_000_000))
+
+        assert 0 < few.seconds < many.seconds
+        assert many.steps[-1].name == "grow the tree of 'kind'"
+
+
 class TestOptions:
-    def test_they_are_those_of_the_trees_alone(self) -> None:
-        assert {*st.option_notes("synthpop")} == {"least_leaf", "least_split", "complexity", "first"}
+    def test_they_are_those_of_the_trees_and_of_their_growth(self) -> None:
+        own = {"least_leaf", "least_split", "complexity", "first", "levels", "crowd"}
+        assert {*st.option_notes("synthpop")} == own
 
     def test_wrong_ones_are_refused(self) -> None:
-        for name, value in {"least_leaf": 0, "least_split": 0, "complexity": 1.0, "first": "age"}.items():
+        for name, value in {
+            "least_leaf": 0,
+            "least_split": 0,
+            "complexity": 1.0,
+            "first": "age",
+            "levels": 0,
+        }.items():
             with pytest.raises(ArgumentError, match=name):
                 method("column_trees").with_options(**{name: value})

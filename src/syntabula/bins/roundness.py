@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -155,3 +156,26 @@ def multiples_at(places: NDArray[np.int64], step: Fraction, *, integer: bool) ->
     if integer:
         return places * int(step)
     return np.asarray(places * float(step.numerator) / float(step.denominator), dtype=np.float64)
+
+
+def levels_of(points: NDArray[Any], steps: Sequence[Fraction], *, integer: bool) -> NDArray[np.int64]:
+    """Return the first of the steps that each point is a multiple of; their number for none, and one more for 0."""
+    levels = np.full(points.size, len(steps), dtype=np.int64)
+    short = np.zeros(0) if integer else points.astype(np.float32)
+    multiples = np.arange(points.size if integer else 0)
+    for level, step in reversed(list(enumerate(steps))):
+        if integer:
+            # Each step is a multiple of the one after it.
+            if step > 1:
+                multiples = multiples[points[multiples] % int(step) == 0]
+            levels[multiples] = level
+            continue
+        near = multiples_at(
+            np.rint(points * float(step.denominator) / float(step.numerator)).astype(np.int64),
+            step,
+            integer=False,
+        )
+        # Numbers of 32 bits are round if they are the nearest to a round one.
+        levels[(near == points) | ((short == points) & (near.astype(np.float32) == short))] = level
+    levels[points == 0] = len(steps) + 1
+    return levels

@@ -27,6 +27,10 @@ MOST_ALONE = 3
 LEAST_OF_BIN = 0.25
 """Part of the records of an average bin that an atom holds at least."""
 
+LEAST_SOUGHT = 2.0**-15
+"""Part of the records that a value holds at least to be sought among exact values; an atom of 250 bins holds 33 times as
+many. Of a table beyond memory, the others need not be known."""
+
 MOST_ATOMS = 250
 """Most atoms of a column that holds nothing else."""
 
@@ -107,7 +111,8 @@ def find_atoms(
         points = candidates(lower, upper, unit, integer=column.integer)
         return _counted(column, points, count=count, share=share, step=step)
     most = max(MOST_ATOMS + 1, count)
-    values, counts = column.frequent(most, share=share, delta=delta, step=step)
+    least = max(int(n_estimated * LEAST_SOUGHT), 1)
+    values, counts = column.frequent(most, share=share, delta=delta, step=step, least=least)
     found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))
     if every := found.if_all(n_estimated):
         return every

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.atoms import between_atoms, with_atoms
-from syntabula.bins.roundness import Roundness
+from syntabula.bins.roundness import Roundness, levels_of
 from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
-from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.bins.uniform import Bins, UniformBins, integer_dtype
+from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.distinct import CountedPoints
-from syntabula.prepare.atoms import Atoms, bins_beside, find_atoms, needs_delta
+from syntabula.marginals.point_folds import CodeFold, as_cuts, halving_cuts
+from syntabula.prepare.atoms import (
+    MOST_POINTS,
+    Atoms,
+    bins_beside,
+    candidates,
+    find_atoms,
+    n_candidates,
+    needs_delta,
+)
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
 from syntabula.prepare.preprocessing import Part, Preprocessing
-from syntabula.prepare.rounding import CountedLevels, count_levels, levels_of, steps_of
-from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.prepare.rounding import CountedLevels, count_levels, steps_of
+from syntabula.privacy.doors.columns import CUTS_AHEAD, ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Ordered
 
-Points = NDArray[Any] | CountedPoints
-"""The points of a column's records: one each, or distinct ones with the number of records of each."""
+if TYPE_CHECKING:
+    from syntabula.table.parts.points import Expected
+
+Points = NDArray[Any] | CountedPoints | AskedPoints
+"""The points of a column's records: one each, or distinct ones with their numbers of records, or too many to hold."""
+
+LEVELS, CELLS = "levels", "cells"
+"""Names of the codes that are counted of a column."""
 
 _STEPS: Mapping[Part, str] = {
     "roundness": "find the roundness of {!r}",
@@ -85,7 +102,7 @@ class Refinement:
     ledger: Ledger
     noise: NoiseSource
 
-    def codes(self, raw: RawColumn | CountedPoints) -> OrderedCodes:
+    def codes(self, raw: RawColumn | CountedPoints | AskedPoints) -> OrderedCodes:
         """Return the codes, from the column as read, or from its points with the number of records of each."""
         lower, upper, integer = self.column.span()
         if not is_worth_fitting(lower, upper, integer=integer, count=self.count):
@@ -114,8 +131,7 @@ class Refinement:
         steps = steps_of(self.column)
         if not steps or not self.settings.finds_roundness:
             return None
-        of_points = partial(levels_of, steps=steps, integer=column.integer)
-        levels = ColumnCurator(_mapped(points, of_points), self.ledger, self.noise)
+        levels = ColumnCurator(_coded(points, LEVELS, code_of_levels(self.column)), self.ledger, self.noise)
         share, step = self.shares["roundness"], step_of("roundness", self.name)
         return count_levels(levels, steps, integer=column.integer, share=share, step=step)
 
@@ -154,7 +170,9 @@ class Refinement:
         )
         if scale is None or self._sees_values(rest):
             return fit(rest, lower, upper)
-        cells = ColumnCurator(_mapped(points, scale.cells), self.ledger, self.noise)
+        cells = ColumnCurator(
+            _coded(points, CELLS, CodeFold(scale.cells, scale.size)), self.ledger, self.noise
+        )
         return scale.bins(fit(cells, 0, scale.size - 1))
 
     def _sees_values(self, column: ColumnCurator) -> bool:
@@ -162,11 +180,50 @@ class Refinement:
         return not column.is_private and getattr(self.settings.fitted, "sees_values", False)
 
 
-def _mapped(points: Points, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Points:
-    return points.mapped(function) if isinstance(points, CountedPoints) else function(points)
+def expected_of(column: Ordered, settings: Preprocessing) -> Expected:
+    """Return what is likely to be asked of a column of a table in parts, by public facts alone.
+
+    What it leaves out takes a further pass, so it need not be complete.
+    """
+    from syntabula.table.parts.points import Expected
+
+    lower, upper, integer = column.span()
+    scale, steps = column.scale(), steps_of(column)
+    kind = integer_dtype(int(lower), int(upper)) if integer else np.dtype(np.float64)
+    codes: dict[str, CodeFold] = {}
+    if steps and settings.finds_roundness:
+        codes[LEVELS] = code_of_levels(column)
+    if scale is not None:
+        codes[CELLS] = CodeFold(scale.cells, scale.size)
+    cuts: list[Any] = []
+    if scale is None and settings.fitted is not None:
+        cuts += halving_cuts([(lower, upper + 1 if integer else upper)], CUTS_AHEAD, integer=integer)
+    seeks = settings.finds_atoms and column.atoms is None
+    if seeks:
+        few = [step for step in steps if n_candidates(lower, upper, step) <= MOST_POINTS]
+        points = candidates(lower, upper, few[-1] if few else None, integer=integer)
+        cuts += [*points, *((p + 1 if integer else math.nextafter(p, math.inf)) for p in points)]
+    cuts += [
+        end for p in column.declared_atoms for end in (p, p + 1 if integer else math.nextafter(p, math.inf))
+    ]
+    return Expected(column, as_cuts(cuts, kind), codes, shares=seeks and needs_delta(lower, upper, integer))
+
+
+def code_of_levels(column: Ordered) -> CodeFold:
+    """Return the fold that counts how round the values of a column are."""
+    steps, (_, _, integer) = steps_of(column), column.span()
+    return CodeFold(partial(levels_of, steps=steps, integer=integer), len(steps) + 2)
+
+
+def _coded(points: Points, name: str, fold: CodeFold) -> NDArray[Any] | CountedPoints:
+    if isinstance(points, AskedPoints):
+        return points.coded(name, fold)
+    return points.mapped(fold.code) if isinstance(points, CountedPoints) else fold.code(points)
 
 
 def _without(points: Points, values: Sequence[float]) -> Points:
+    if isinstance(points, AskedPoints):
+        return points.without(values)
     if isinstance(points, CountedPoints):
         return points.where(~np.isin(points.values, values))
     return points[~np.isin(points, values)]

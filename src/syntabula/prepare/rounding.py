@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.roundness import LARGEST, Roundness, multiples_at
+from syntabula.bins.roundness import LARGEST, Roundness, levels_of
 from syntabula.prepare.atoms import MOST_POINTS, Atoms, n_candidates
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
@@ -56,29 +54,6 @@ def steps_of(column: Ordered) -> tuple[Fraction, ...]:
             nested.append(step)
     enough = len(nested) > integer and (not integer or nested[-1] == 1)
     return tuple(nested) if enough else ()
-
-
-def levels_of(points: NDArray[Any], steps: Sequence[Fraction], *, integer: bool) -> NDArray[np.int64]:
-    """Return the first of the steps that each point is a multiple of; their number for none, and one more for 0."""
-    levels = np.full(points.size, len(steps), dtype=np.int64)
-    short = np.zeros(0) if integer else points.astype(np.float32)
-    multiples = np.arange(points.size if integer else 0)
-    for level, step in reversed(list(enumerate(steps))):
-        if integer:
-            # Each step is a multiple of the one after it.
-            if step > 1:
-                multiples = multiples[points[multiples] % int(step) == 0]
-            levels[multiples] = level
-            continue
-        near = multiples_at(
-            np.rint(points * float(step.denominator) / float(step.numerator)).astype(np.int64),
-            step,
-            integer=False,
-        )
-        # Numbers of 32 bits are round if they are the nearest to a round one.
-        levels[(near == points) | ((short == points) & (near.astype(np.float32) == short))] = level
-    levels[points == 0] = len(steps) + 1
-    return levels
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,9 @@ class ColumnTrees(RecordModel):
 
     Reiter (2005), "Using CART to generate partially synthetic public use microdata"; the options are those of rpart that
     Nowok, Raab, Dibben (2016) use. Saved are the trees as arrays of numbers, the codes in each leaf and how many records
-    have each: these are exact, and a leaf may hold as few records as `least_leaf`. A loaded model needs no scikit-learn.
+    have each: these are exact, and a leaf may hold as few records as `least_leaf`. Trees that grow with a budget
+    (`tree_learner`) are made of noisy counts alone, and use `first` of these options. A loaded model needs no
+    scikit-learn.
 
     Attributes:
         least_leaf: Fewest records in a leaf.
@@ -86,7 +88,7 @@ class ColumnTrees(RecordModel):
             ArgumentError: If a column of `first` is unknown.
         """
         del training  # trees take no steps
-        self._order(domain)
+        self.order(domain)
         n, d = max(n_rows, 2), len(domain)
         growth = n * math.log(n) / (_TIMED_ROWS * math.log(_TIMED_ROWS)) / _TIMED_PREDICTORS
         each = {kind: _timed_tree(replace(self, first=()), kind) for kind in (True, False)}
@@ -112,13 +114,19 @@ class ColumnTrees(RecordModel):
         """
         del training
         trees: list[Tree] = []
-        order = self._order(domain)
+        order = self.order(domain)
         for position, column in enumerate(order):
             progress(f"{TRAIN}: column {position + 1} of {len(order)}", position / len(order))
             before = order[:position] if records.n_rows else []
             trees.append(self._grown(records, column, before, seed))
         progress(TRAIN, 1.0)
         total = float(max(records.n_rows, 1))
+        return self.of_trees(domain, total, one_way, trees)
+
+    def of_trees(
+        self, domain: Domain, total: float, one_way: Mapping[str, FloatArray], trees: Sequence[Tree]
+    ) -> Self:
+        """Return the model that draws from some trees, one for each column in the order of `order`."""
         return replace(self, _domain=domain, _total=total, _one_way=dict(one_way), _trees=tuple(trees))
 
     def _grown(self, records: EncodedTable, column: str, before: Sequence[str], seed: int) -> Tree:
@@ -147,7 +155,7 @@ class ColumnTrees(RecordModel):
         """
         check_sample(self.domain, n, given)
         codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        order = self._order(self.domain)
+        order = self.order(self.domain)
         late = {c for c in codes if any(x not in codes for x in order[: order.index(c)])}
         tried = _TRIED_ROWS if late else 1
         pieces, impossible = [], 0
@@ -181,7 +189,7 @@ class ColumnTrees(RecordModel):
         """Return n rows with known codes, and the chance that the trees give those of late columns [n]."""
         rows: dict[str, Codes] = {}
         chances = np.ones(n)
-        for column, tree in zip(self._order(self.domain), self._trees, strict=True):
+        for column, tree in zip(self.order(self.domain), self._trees, strict=True):
             sizes = [self.domain.size(c) for c in rows]
             if column not in known:
                 drawn = tree.draw([*rows.values()], sizes, n, rng)
@@ -205,8 +213,12 @@ class ColumnTrees(RecordModel):
         highest = np.searchsorted(middles, middles[places] + _NEAR, side="right") - 1
         return lookup.codes[np.minimum(lowest, places)], lookup.codes[np.maximum(highest, places)]
 
-    def _order(self, domain: Domain) -> list[str]:
-        """Return all columns in the order in which they are drawn."""
+    def order(self, domain: Domain) -> list[str]:
+        """Return all columns in the order in which they are drawn.
+
+        Raises:
+            ArgumentError: If a column of `first` is unknown.
+        """
         for column in self.first:
             if column not in domain:
                 raise ArgumentError(
@@ -235,7 +247,7 @@ class ColumnTrees(RecordModel):
         """Return the bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
         with whole_model():
             model, nodes, donors = cls._read(facts)
-            sizes = [model.domain.size(c) for c in model._order(model.domain)]
+            sizes = [model.domain.size(c) for c in model.order(model.domain)]
             found = {"one_way": 8 * sum(sizes)}
             for position, size in enumerate(sizes):
                 found |= {
@@ -257,7 +269,7 @@ class ColumnTrees(RecordModel):
             counts = np.split(one_way.astype(np.float64), np.cumsum(model.domain.sizes)[:-1])
             trees: list[Tree] = []
             before: list[int] = []
-            for position, column in enumerate(model._order(model.domain)):
+            for position, column in enumerate(model.order(model.domain)):
                 size = model.domain.size(column)
                 kinds = {
                     "nodes": np.int32,

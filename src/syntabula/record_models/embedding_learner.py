@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
-from syntabula.marginals.measurement import FloatArray
-from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.mean_embedding import MeanEmbedding
-from syntabula.record_models.one_way import OneWayStart
+from syntabula.record_models.one_way import OneWayStart, merged_levels
 from syntabula.record_models.representation import one_way_counts
 
 _ONE_WAY = "measure one-way marginals"
@@ -81,27 +76,3 @@ class EmbeddingLearner:
         progress("train the generator", 1.0)
         recoding = start.recoding.then(recoding)
         return (RecodedModel(model, recoding) if recoding.maps else model), None
-
-
-def merged_levels(domain: Domain, counts: Mapping[str, FloatArray], levels: int) -> Recoding:
-    """Merge the codes of columns that have more than so many, by released one-way marginals.
-
-    Codes of an ordered column are merged in runs of about as many records, of others all but the most frequent.
-    """
-    maps: dict[str, NDArray[np.intp]] = {}
-    shares: dict[str, FloatArray] = {}
-    for column, size in zip(domain.columns, domain.sizes, strict=True):
-        if size <= levels:
-            continue
-        held = np.maximum(counts[column], 0.0)
-        if held.sum() <= 0:
-            held = np.ones(size)
-        if column in domain.ordered:
-            middles = (np.cumsum(held) - held / 2) / held.sum()
-            groups = np.minimum((middles * levels).astype(np.intp), levels - 1)
-        else:
-            groups = np.full(size, levels - 1)
-            groups[np.argsort(-held, kind="stable")[: levels - 1]] = np.arange(levels - 1)
-        maps[column] = np.unique(groups, return_inverse=True)[1].astype(np.intp)
-        shares[column] = held
-    return Recoding(domain, maps, shares)

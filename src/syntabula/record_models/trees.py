@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.marginals.splits import ABOVE, BELOW, LEAF, PREDICTOR, check_splits, leaf_nodes, node_of
 
 MOST_CLASSES = 50
 """Codes of a column without an order that splits tell apart; the others, which are rare, count as one there."""
 
 _RANKED_CLASSES = 12
-_PREDICTOR, _CUT, _BELOW, _ABOVE = range(4)
-_LEAF = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,23 +81,18 @@ class Tree:
             raise ValueError("a tree of another shape")
         if self.donors.shape != self.counts.shape or self.donors.ndim != 1 or not self.donors.size:
             raise ValueError("no donors")
-        leaves, splits = nodes[nodes[:, _PREDICTOR] == _LEAF], nodes[nodes[:, _PREDICTOR] != _LEAF]
-        if ((splits[:, _PREDICTOR] < 0) | (splits[:, _PREDICTOR] >= len(sizes))).any():
-            raise ValueError("an unknown predictor")
-        own = np.flatnonzero(nodes[:, _PREDICTOR] != _LEAF)[:, None]
-        ahead = splits[:, [_BELOW, _ABOVE]]
-        if (ahead <= own).any() or (ahead >= len(nodes)).any():
-            raise ValueError("nodes in another order")
-        if (leaves[:, _BELOW] < 0).any() or (leaves[:, _BELOW] >= leaves[:, _ABOVE]).any():
+        check_splits(nodes, len(sizes))
+        leaves = nodes[leaf_nodes(nodes)]
+        if (leaves[:, BELOW] < 0).any() or (leaves[:, BELOW] >= leaves[:, ABOVE]).any():
             raise ValueError("a leaf without donors")
-        ends = leaves[np.argsort(leaves[:, _ABOVE])]
+        ends = leaves[np.argsort(leaves[:, ABOVE])]
         if (
-            ends[0, _BELOW]
-            or (ends[1:, _BELOW] != ends[:-1, _ABOVE]).any()
-            or ends[-1, _ABOVE] != self.donors.size
+            ends[0, BELOW]
+            or (ends[1:, BELOW] != ends[:-1, ABOVE]).any()
+            or ends[-1, ABOVE] != self.donors.size
         ):
             raise ValueError("leaves that share donors")
-        inside = np.delete(np.diff(self.donors.astype(np.int64)), ends[:-1, _ABOVE] - 1)
+        inside = np.delete(np.diff(self.donors.astype(np.int64)), ends[:-1, ABOVE] - 1)
         if (inside <= 0).any():
             raise ValueError("donors in another order")
         if (self.donors >= n_codes).any() or not self.counts.all():
@@ -112,30 +106,14 @@ class Tree:
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
         """The donor after the last of each leaf, ascending."""
-        return np.sort(self.nodes[self.nodes[:, _PREDICTOR] == _LEAF, _ABOVE]).astype(np.int64)
+        return np.sort(self.nodes[self.nodes[:, PREDICTOR] == LEAF, ABOVE]).astype(np.int64)
 
     def _donors_of(
         self, predictors: Sequence[Codes], sizes: Sequence[int], n: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the first donor of each row's leaf, and the one after its last."""
-        leaves = self.nodes[self._leaves(predictors, sizes, n)]
-        return leaves[:, _BELOW], leaves[:, _ABOVE]
-
-    def _leaves(self, predictors: Sequence[Codes], sizes: Sequence[int], n: int) -> NDArray[np.intp]:
-        """Return the number of each row's leaf [n]."""
-        at = np.zeros(n, dtype=np.intp)
-        if self.nodes[0, _PREDICTOR] == _LEAF:
-            return at
-        starts = np.cumsum([0, *sizes[:-1]])
-        # Side by side, so that one gather serves rows at any split.
-        seen = np.stack([self.ranks[start + c] for start, c in zip(starts, predictors, strict=True)])
-        moving = np.arange(n)
-        while moving.size:
-            node = self.nodes[at[moving]]
-            below = seen[node[:, _PREDICTOR], moving] <= node[:, _CUT]
-            at[moving] = np.where(below, node[:, _BELOW], node[:, _ABOVE])
-            moving = moving[self.nodes[at[moving], _PREDICTOR] != _LEAF]
-        return at
+        leaves = self.nodes[node_of(self.nodes, self.ranks, predictors, sizes, n)]
+        return leaves[:, BELOW], leaves[:, ABOVE]
 
 
 def grow(
@@ -175,7 +153,7 @@ def grow(
         for codes, size, is_ordered in zip(predictors, sizes, ordered_predictors, strict=True)
     ]
     if not ranks or np.ptp(classes) == 0:
-        nodes, leaves = np.array([[_LEAF, 0, 0, 0]], dtype=np.int32), np.zeros(len(target), dtype=np.intp)
+        nodes, leaves = np.array([[LEAF, 0, 0, 0]], dtype=np.int32), np.zeros(len(target), dtype=np.intp)
     else:
         trees = require("sklearn.tree", "evaluate")
         kind = trees.DecisionTreeRegressor if ordered else trees.DecisionTreeClassifier
@@ -191,9 +169,9 @@ def grow(
     # Donors leaf by leaf, each code of a leaf once.
     keys, counts = np.unique(leaves * np.int64(n_codes) + target, return_counts=True)
     found, codes = np.divmod(keys, n_codes)
-    numbers = np.flatnonzero(nodes[:, _PREDICTOR] == _LEAF)
-    nodes[numbers, _BELOW] = np.searchsorted(found, numbers, side="left")
-    nodes[numbers, _ABOVE] = np.searchsorted(found, numbers, side="right")
+    numbers = np.flatnonzero(nodes[:, PREDICTOR] == LEAF)
+    nodes[numbers, BELOW] = np.searchsorted(found, numbers, side="left")
+    nodes[numbers, ABOVE] = np.searchsorted(found, numbers, side="right")
     joined = np.concatenate([*ranks, np.zeros(0, dtype=np.int32)])
     return Tree(nodes, joined, codes.astype(code_dtype(n_codes)), counts.astype(np.uint32))
 
@@ -207,7 +185,7 @@ def _nodes(grown: object) -> NDArray[np.int32]:
     is_leaf = tree["children_left"] < 0
     columns = [tree["feature"], np.floor(tree["threshold"]), tree["children_left"], tree["children_right"]]
     nodes = np.stack(columns, axis=1)
-    nodes[is_leaf] = (_LEAF, 0, 0, 0)
+    nodes[is_leaf] = (LEAF, 0, 0, 0)
     return nodes.astype(np.int32)
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.rules.row_rules import RowRules
 
+_TableT = TypeVar("_TableT", RawTable, RawParts)
 _READ, _ENCODE = "read the table", "encode"
 _PREPARED, _ENCODED = 0.05, 0.1
 """Fraction of a fit that is done once columns are prepared, and once the table is encoded."""
@@ -149,7 +150,8 @@ def fit_table(
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
         schema = rules.learned_schema
-        source = _learned(rules, source, strict=strict) if isinstance(source, RawTable) else source
+        if isinstance(source, RawTable | RawParts):
+            source = _learned(rules, source, strict=strict)
     is_exact = budget_of(method).currency == "none"
     facts = TableFacts(
         schema=schema,
@@ -263,14 +265,27 @@ def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
     return learner.with_possible({found.clique: found.cells for found in possible_cells(rules, codec)})
 
 
-def _learned(rules: RowRules, table: RawTable, *, strict: bool) -> RawTable:
+def _learned(rules: RowRules, table: _TableT, *, strict: bool) -> _TableT:
     """Return what is learned of a table; warns of rules that some of its rows break.
 
     Raises:
         DataError: If strict, and a row breaks a rule or a value of a column in an order is out of bounds.
     """
+    if isinstance(table, RawParts):
+        from syntabula.table.parts.learned_parts import RulesFold, learned_parts
+
+        fold = RulesFold(rules)
+        state = table.fold(fold)
+        _tell_of_rules(fold.broken(state), fold.clipped(state), strict=strict)
+        return learned_parts(table, rules)
     broken = [rule for rule, rows in rules.broken_by(table.columns, table.n_rows).items() if rows.any()]
     learned, clipped = rules.learned_table(table)
+    _tell_of_rules(broken, clipped, strict=strict)
+    return learned
+
+
+def _tell_of_rules(broken: Sequence[str], clipped: dict[str, int], *, strict: bool) -> None:
+    """Warn of rules that some rows break, and of values out of bounds; refuse them if strict."""
     outside = Coercions(clipped=clipped).describe()
     if broken:
         outside.append(
@@ -284,7 +299,6 @@ def _learned(rules: RowRules, table: RawTable, *, strict: bool) -> RawTable:
         )
     for sentence in outside:
         warn_caller(CoercionWarning(sentence))
-    return learned
 
 
 def _with_found(rules: RowRules, declared: Schema, learned: Schema, names: Iterable[str]) -> RowRules:

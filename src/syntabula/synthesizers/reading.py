@@ -65,20 +65,18 @@ def _objection(schema: Schema | None, *, judged: bool) -> str | None:
             "cannot be limited to some rows per unit yet, since a unit's rows may lie in several parts; keep at most one "
             "row of each, and leave the unit out of the schema"
         )
-    if schema.rules is not None:
-        return "cannot be checked by rules yet; leave the rules out of the schema"
     return "cannot be searched for options yet; fit one set of options" if judged else None
 
 
 def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns:
-    """Return the distinct values of the columns whose bins depend on them, by one pass that reads no others."""
-    from syntabula.table.parts.points import CountedColumns, PointsFold
+    """Return the values of the columns whose bins depend on them, by one pass that reads no others."""
+    from syntabula.prepare.refinement import expected_of
+    from syntabula.table.parts.points import CountedColumns, columns_of
 
     ordered = {n: c for n in prepared.refinements if isinstance(c := parts.schema[n], Ordered)}
     if not ordered:
         return CountedColumns({})
-    fold = PointsFold(ordered)
-    return fold.columns(parts.of([*ordered]).fold(fold))
+    return columns_of(parts, {n: expected_of(c, prepared.settings) for n, c in ordered.items()})
 
 
 def encoded(

@@ -25,6 +25,7 @@ from syntabula.table.rules.at_work import row_rules
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from syntabula.table.files.row_parts import RowPart
     from syntabula.table.rules.row_rules import RowRules
 
 ROWS_AT_ONCE = 250_000
@@ -138,7 +139,7 @@ class Release:
 
         columns = self.sample_columns(n, where=where, given=given, seed=seed)
         library = frame_library(self.origin.container)
-        return to_frame(columns, self._stored_in(library), categories=self._categories())
+        return to_frame(columns, self.stored_in(library), categories=self._categories())
 
     def sample_to(
         self,
@@ -190,13 +191,12 @@ class Release:
         from syntabula.table.files.row_parts import RowPart, checked_parts, folder_of_parts
 
         of, numbers = checked_parts(parts, part)
-        count(0).or_none("seed", seed)
+        common = _common_seed(seed)
         self._format(RowPart(1, of, 0).file(place))
         rows, draw = self._prepared(n, where, given)
         wanted = [RowPart(number, of, rows) for number in numbers]
         with folder_of_parts(place, wanted[0]):
             self._check_disk(wanted[0].file(place), sum(p.stop - p.start for p in wanted), draw)
-            common = int(_generator(None).integers(2**63)) if seed is None else seed
             for position, one in enumerate(wanted):
                 if position and self.rules is not None and where is not None:
                     # How many rows to try was learned from the parts before, which another machine does not draw.
@@ -204,6 +204,47 @@ class Release:
                 own = range(one.start, one.stop)
                 self._write(one.file(place), draw, own, one.generator(common), checked=True)
         return sum(one.stop - one.start for one in wanted)
+
+    def sample_on(
+        self,
+        session: Any,
+        n: int | None = None,
+        *,
+        parts: int,
+        where: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+    ) -> Any:
+        """Return a synthetic table as a Spark frame, whose workers draw it; this costs no privacy.
+
+        Nothing is drawn before the frame is used, as by `frame.write.parquet`, and then each partition by itself. The
+        rows are those that `sample_to` writes with the same seed and number of parts, however often they are drawn or a
+        worker is lost. Texts, numbers, flags, days and times have Spark's types; times of day are texts.
+
+        Args:
+            session: A session of Spark, classic or Spark Connect, whose workers have this version of syntabula.
+            n: Number of rows, of all parts together; by default as `sample`.
+            parts: Number of partitions; some 100,000 to a million rows each are drawn well.
+            where: As `sample`.
+            seed: Makes the draw repeatable.
+
+        Raises:
+            ArgumentError: As `sample`, or if the session is not one of Spark.
+            ResourceError: As `sample`.
+        """
+        from syntabula.synthesizers.spark_rows import spark_frame
+        from syntabula.table.files.row_parts import checked_parts
+
+        of, _ = checked_parts(parts, None)
+        rows, _ = self._prepared(n, where, None)
+        common = _common_seed(seed)
+        return spark_frame(self, session, rows, parts=of, where=where, seed=common, load=load)
+
+    def rows_of(
+        self, part: RowPart, *, where: Mapping[str, Any] | None = None, seed: int
+    ) -> Iterator[dict[str, RawColumn]]:
+        """Yield the rows of a part in pieces, as raw columns: those that `sample_to` writes with the same seed."""
+        _, draw = self._prepared(part.rows, where, None)
+        return _pieces(draw, range(part.start, part.stop), part.generator(seed))
 
     def _write(
         self,
@@ -232,7 +273,7 @@ class Release:
         """Return the types that columns have in a file; raises ArgumentError if its suffix is unknown."""
         from syntabula.table.files.formats import file_format
 
-        return self._stored_in(file_format(file).container)
+        return self.stored_in(file_format(file).container)
 
     def sample_columns(
         self,
@@ -385,7 +426,7 @@ class Release:
             content[RULED] = self.rules.schema.to_json()
             write_release(file, content, arrays, version=FORMAT_VERSION_WITH_RULES)
 
-    def _stored_in(self, container: Container) -> Origin:
+    def stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
         stored = self.origin.physical
         columns = self.schema.columns.items()
@@ -471,6 +512,12 @@ def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
     if rules is None or dict(rules.learned_schema.columns) != dict(codec.schema.columns):
         raise ReleaseFileError("the rules of a release do not fit what it learned")
     return rules
+
+
+def _common_seed(seed: int | None) -> int:
+    """Return the seed of all parts."""
+    count(0).or_none("seed", seed)
+    return int(_generator(None).integers(2**63)) if seed is None else seed
 
 
 def _generator(seed: int | None) -> np.random.Generator:

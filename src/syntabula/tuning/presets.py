@@ -54,6 +54,8 @@ USUAL: Mapping[str, Space] = {
     "synthpop": {
         "least_leaf": Range(low=2, high=50, log=True),
         "complexity": Range(low=1e-9, high=1e-3, log=True),
+        "levels": Range(low=2, high=6),
+        "crowd": Range(low=2.0, high=8.0, log=True),
     },
     "pategan": _TRAINING | {"strength": Range(low=0.5, high=8.0, log=True)},
     "tab-pe": {"rounds": Range(low=10, high=80, log=True), "columns": Range(low=2, high=8)},

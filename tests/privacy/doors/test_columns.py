@@ -237,6 +237,20 @@ class TestFrequent:
 
         assert values == [2.0, 3.0]
 
+    def test_values_of_fewer_records_than_the_least_draw_no_noise_and_need_more_to_pass(self) -> None:
+        def found(*counts: int, least: int) -> list[float]:
+            points = np.repeat(np.arange(float(len(counts))), counts)
+            noise = SeededNoise(0)
+            column = ColumnCurator(points, Ledger(self.BUDGET), noise)
+            return column.frequent(9, share=1, delta=Fraction(1, 10**6), step="s", least=least)
+
+        # The threshold is 1 + .71 sqrt(2 ln 10^6) = 4.7 above what is taken off; noise beyond 4.3 is below 1e-6.
+        assert found(12, 300, least=1)[0] == [0.0, 1.0]
+        assert found(12, 300, least=12)[0] == [1.0]
+        alone, others = found(300, least=100), found(300, *[99] * 50, least=100)
+        assert alone[1].tolist() == others[1].tolist()
+        assert np.allclose(alone[1], 300, atol=6)
+
     def test_a_resumed_run_gets_the_same_values(self) -> None:
         journal = MemoryJournal()
         first = self.released([0.0] * 100 + [2.5] * 300, 5, journal)

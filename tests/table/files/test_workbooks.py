@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula.cli.exits import Exit
+from syntabula.cli.main import main
 from syntabula.errors import ArgumentError, DataError, MissingExtraError, ResourceError
+from syntabula.table.files import workbooks
 from syntabula.table.read import read
 
 FRAME = pd.DataFrame({"n": [1, 2, 3] * 40, "x": [0.5, None, 2.5] * 40, "c": ["NA", "b", None] * 40})
@@ -90,6 +94,47 @@ def test_one_that_memory_cannot_hold_is_not_called_damaged(
 
     with pytest.raises(ResourceError, match="not enough memory"):
         read(tmp_path / "t.xlsx")
+
+
+@pytest.fixture
+def swollen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workbook of a few kilobytes that holds three megabytes when unpacked, above a limit of two."""
+    monkeypatch.setattr(workbooks, "MOST_UNPACKED", 2 * 2**20)
+    with ZipFile(tmp_path / "t.xlsx", "w", ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * (3 * 2**20))
+    return tmp_path / "t.xlsx"
+
+
+def test_one_that_is_huge_when_unpacked_is_refused_before_it_is_opened(
+    swollen: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openpyxl")
+    monkeypatch.setattr(pd, "read_excel", lambda *_, **__: pytest.fail("it was opened"))
+
+    with pytest.raises(
+        ResourceError, match=r"holds 3 MB, above the limit of 2 MB .* when unpacked; save its sheet as"
+    ):
+        read(swollen)
+
+
+def test_the_command_ends_with_the_code_of_missing_resources(
+    swollen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("openpyxl")
+
+    code = main(["synth", str(swollen), "--epsilon", "1", "-o", str(tmp_path / "out.csv")])
+
+    assert code == Exit.RESOURCES
+    assert "when unpacked" in capsys.readouterr().err
+
+
+def test_one_that_is_larger_than_the_memory_left_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbooks, "available_bytes", lambda: 3_000)
+
+    with pytest.raises(ResourceError, match=r"above the limit of 0\.00095\d MB for workbooks"):
+        read(workbook(tmp_path))
 
 
 def test_none_is_written(tmp_path: Path) -> None:

@@ -138,10 +138,7 @@ class TestObjects:
 
     @pytest.mark.parametrize(
         "name",
-        [
-            name if name in ("whole", "zoned", "text") else pytest.param(name, marks=pytest.mark.thorough)
-            for name in COLUMNS
-        ],
+        [name if name == "zoned" else pytest.param(name, marks=pytest.mark.thorough) for name in COLUMNS],
     )
     def test_odd_ones_count_alike_alone_and_beside_any_other(self, name: str) -> None:
         schema = st.Schema({"x": COLUMNS[name], "y": Boolean()})

@@ -75,6 +75,7 @@ class TestRoundTrip:
         schema.to_yaml(path)
         assert Schema.from_yaml(path) == schema
 
+    @pytest.mark.thorough
     def test_many_categories_survive(self, tmp_path):
         schema = Schema({"code": Categorical(tuple(f"code-{i}" for i in range(100_000)))})
         schema.to_yaml(tmp_path / "schema.yaml")

@@ -14,6 +14,7 @@ from syntabula.privacy.doors.tables import Curator
 
 if TYPE_CHECKING:
     from syntabula.privacy.training.features import FeatureCurator
+    from syntabula.privacy.training.leaves import LeafCurator
     from syntabula.privacy.training.nearest import NearestCurator
     from syntabula.privacy.training.records import RecordCurator
     from syntabula.privacy.training.teachers import TeacherCurator
@@ -64,6 +65,13 @@ class Doors:
         from syntabula.privacy.training.nearest import NearestCurator
 
         return NearestCurator(self.tables)
+
+    @property
+    def leaves(self) -> LeafCurator:
+        """Answers for counts in the leaves of trees."""
+        from syntabula.privacy.training.leaves import LeafCurator
+
+        return LeafCurator(self.tables)
 
     def recoded(self, recoding: Recoding) -> Doors:
         """Return the doors to the same table with codes merged."""

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.distinct import CountedPoints
+from syntabula.marginals.point_folds import halving_cuts
+from syntabula.marginals.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
-from syntabula.privacy.doors.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
 from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
@@ -39,6 +41,9 @@ from syntabula.privacy.pricing import (
 )
 from syntabula.privacy.resume import answer, fingerprint
 
+CUTS_AHEAD = 2**16
+"""Cells of a tree that are counted at once where a level would take a pass over the table."""
+
 
 class ColumnCurator:
     """Holds the values of one sensitive column; every answer is private and paid for before the draw.
@@ -51,7 +56,7 @@ class ColumnCurator:
 
     Args:
         points: [n] present values: float64 without NaN, int64 or uint64; or such values with the number of records of
-            each. They are sorted once, in a copy of 8 bytes per value.
+            each. They are sorted once, in a copy of 8 bytes per value. Or those of a table in parts, too many to hold.
         ledger: Pays for every answer.
         noise: Draws the noise.
         n_missing: Number of records whose value is missing.
@@ -63,21 +68,21 @@ class ColumnCurator:
 
     def __init__(
         self,
-        points: NDArray[Any] | CountedPoints,
+        points: NDArray[Any] | CountedPoints | AskedPoints,
         ledger: Ledger,
         noise: NoiseSource,
         *,
         n_missing: int = 0,
         of_units: bool = False,
     ) -> None:
-        points_in_order = SortedPoints(points)
-        self._points = Sensitive(points_in_order)
+        exact = points if isinstance(points, AskedPoints) else SortedPoints(points)
+        self._points: Sensitive[SortedPoints | AskedPoints] = Sensitive(exact)
         self._missing = Sensitive(n_missing)
         self._ledger = ledger
         self._source = noise
         self._answer = partial(answer, ledger, noise)
         self._of_units = of_units
-        self.integer = points_in_order.integer
+        self.integer = exact.integer
 
     @property
     def is_private(self) -> bool:
@@ -293,9 +298,9 @@ class ColumnCurator:
         event = bought(self._ledger, share, TreeEvent, what="tree", of_units=self._of_units)
 
         def count(nodes: Sequence[Node]) -> Sensitive[NDArray[np.int64]]:
-            ends = (
-                self._sorted().ranks([end for node in nodes for end in (node.low, node.high)]).reshape(-1, 2)
-            )
+            intervals = [(node.low, node.high) for node in nodes]
+            ahead = partial(halving_cuts, intervals, CUTS_AHEAD, integer=self.integer)
+            ends = self._sorted().ranks([*itertools.chain(*intervals)], ahead).reshape(-1, 2)
             # The outer nodes also hold the values outside the root.
             ends[[node.low == root.low for node in nodes], 0] = 0
             ends[[node.high == root.high for node in nodes], 1] = self._sorted().size
@@ -315,11 +320,14 @@ class ColumnCurator:
         return leaves_of(root, decisions, most_leaves=most_leaves)
 
     def frequent(
-        self, most: int, *, share: Fraction | float, delta: Fraction | float, step: str
+        self, most: int, *, share: Fraction | float, delta: Fraction | float, step: str, least: int = 1
     ) -> tuple[list[Any], NDArray[np.int64]]:
         """Release the values whose noisy count reaches a threshold, with their noisy counts.
 
-        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`.
+        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`. With `least`, it
+        is asked of max(c - least + 1, 0) in the place of each count c, and least - 1 is added to what it answers. That
+        number changes by at most as much as c does, so the guarantee is the same, and values of fewer records need not
+        be known.
 
         Args:
             most: Largest number of values. If more reach the threshold, those with the largest noisy counts are taken,
@@ -327,6 +335,7 @@ class ColumnCurator:
             share: Fraction of the whole budget; it must be a budget with a delta.
             delta: Part of the budget's delta: an upper bound on the probability of releasing a value that only one
                 record has.
+            least: Number of records below which a value is not released; public or released.
 
         Returns:
             The values in ascending order, as int or float, and their noisy counts.
@@ -342,11 +351,13 @@ class ColumnCurator:
             of_units=self._of_units,
             failure=delta,
         )
-        kind = self._sorted().values.dtype
+        kind = self._sorted().kind
 
         def draw(token: Token) -> NoisyArray:
-            values, counts = self._sorted().distinct()
-            kept, noisy = frequent(token, self._source, Sensitive(counts))
+            shared = self._sorted().shared(least)
+            values = shared.values
+            kept, noisy = frequent(token, self._source, Sensitive(shared.counts - (least - 1)))
+            noisy = noisy + (least - 1)
             # Values, not their positions among those that occur, which would reveal how many occur.
             largest = np.sort(np.argsort(-noisy, kind="stable")[:most])
             parts = values[kept[largest]], noisy[largest]
@@ -355,7 +366,7 @@ class ColumnCurator:
         packed = self._answer(
             event,
             step=step,
-            query=[most],
+            query=[most, least],
             draw=draw,
             longest=most * (kind.itemsize + 8),
             is_readable=lambda packed: packed.size % (kind.itemsize + 8) == 0,
@@ -385,9 +396,9 @@ class ColumnCurator:
             draw=draw,
             longest=most * np.dtype(np.int64).itemsize,
         )
-        return cuts.view(self._sorted().values.dtype)
+        return cuts.view(self._sorted().kind)
 
-    def _sorted(self) -> SortedPoints:
+    def _sorted(self) -> SortedPoints | AskedPoints:
         return self._points.reveal_inside_privacy()
 
     def __repr__(self) -> str:  # shows no count, not even that of the values

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import copyreg
 import signal
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syntabula._memory import memory_for
 from syntabula.errors import DataError, ResourceError, SyntabulaError
 from syntabula.marginals.parts import Fold
+from syntabula.table.parts import pickling as pickling  # for its effect
 from syntabula.table.parts.part_reading import Part, Work, folded
 
 if TYPE_CHECKING:
@@ -76,11 +75,3 @@ def _run(task: _Task) -> Work | SyntabulaError:
         return type(error)(str(error))
     except Exception as error:
         return DataError(f"part of the table cannot be read ({type(error).__name__}); check its files")
-
-
-def _unchangeable(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    return MappingProxyType(mapping)
-
-
-# Schemas and codecs hold mappings that cannot be changed, which are not sent to other processes by themselves.
-copyreg.pickle(MappingProxyType, lambda mapping: (_unchangeable, (dict(mapping),)))

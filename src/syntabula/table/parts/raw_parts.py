@@ -11,12 +11,12 @@ import numpy as np
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
 from syntabula.marginals.parts import Fold, State
-from syntabula.table.parts.part_reading import Part, folded, read_part
+from syntabula.table.parts.part_reading import Part, Work, folded, read_part
 from syntabula.table.raw import Container, Origin, RawTable
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from syntabula.table.parts.snapshot import Snapshot
+    from syntabula.table.parts.snapshot import Checked
 
 ROWS_AT_ONCE = 65_536
 """Rows of a batch: their texts and numbers take about 60 MB for 20 columns."""
@@ -31,7 +31,7 @@ class RawParts:
         schema: Declares all columns.
         parts: Where the records are; each record is in one part.
         workers: Number of processes that read parts; the parts can be pickled if it is above 1.
-        snapshot: The files that must not change between passes; None where there are none.
+        snapshot: Finds whether files, or what else is read, changed between passes; None where nothing can say so.
         columns: The columns that are read; None for all.
     """
 
@@ -39,7 +39,7 @@ class RawParts:
     schema: Schema
     parts: tuple[Part, ...]
     workers: int = 1
-    snapshot: Snapshot | None = None
+    snapshot: Checked | None = None
     columns: tuple[str, ...] | None = None
     _n_rows: list[int] = field(default_factory=list)
     _warned: set[str] = field(default_factory=set)
@@ -88,12 +88,7 @@ class RawParts:
             ResourceError: If memory ends, here or in another process.
         """
         self._check_unchanged()
-        if self.processes == 1:
-            work = folded(self.parts, self.schema, self.columns, fold)
-        else:
-            from syntabula.table.parts.processes import folded_in_processes
-
-            work = folded_in_processes(self.parts, self.schema, self.columns, fold, processes=self.processes)
+        work = self._folded(fold)
         self._ended(work.n_rows, work.warnings)
         return work.state
 
@@ -106,6 +101,13 @@ class RawParts:
                 n_rows += table.n_rows
                 yield table
         self._ended(n_rows, said)
+
+    def _folded(self, fold: Fold[RawTable]) -> Work:
+        if self.processes == 1:
+            return folded(self.parts, self.schema, self.columns, fold)
+        from syntabula.table.parts.processes import folded_in_processes
+
+        return folded_in_processes(self.parts, self.schema, self.columns, fold, processes=self.processes)
 
     def _check_unchanged(self) -> None:
         if self.snapshot is not None:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from syntabula.errors import DataError
 
 Stamp = tuple[str, int, int]
+
+
+class Checked(Protocol):
+    """What a table was when it was first seen."""
+
+    def check(self) -> None:
+        """Raise DataError if it changed."""
+        ...
 
 
 @dataclass(frozen=True)

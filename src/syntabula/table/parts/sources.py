@@ -41,7 +41,13 @@ def is_large_file(source: object) -> bool:
 
 def needs_parts(source: object) -> bool:
     """Return whether a table can be read in parts alone."""
-    return is_many_files(source) or _is_dataset(source) or _is_ibis(source) or isinstance(source, RawParts)
+    return (
+        is_many_files(source)
+        or _is_dataset(source)
+        or _is_ibis(source)
+        or _is_spark(source)
+        or isinstance(source, RawParts)
+    )
 
 
 def may_have_parts(source: object) -> bool:
@@ -54,7 +60,7 @@ def parts_of(source: Any, schema: Schema, *, workers: int = 1) -> RawParts:
 
     Args:
         source: A folder, a pattern or the path of a file, a polars LazyFrame, a DuckDB relation, a pyarrow dataset, an
-            Ibis table, or a table in parts.
+            Ibis table, a Spark frame, or a table in parts.
         schema: Declares all columns.
         workers: Number of processes that read files; the others are read in this one, by their library.
 
@@ -68,6 +74,10 @@ def parts_of(source: Any, schema: Schema, *, workers: int = 1) -> RawParts:
         from syntabula.table.parts.files import file_parts
 
         return file_parts(source, schema, workers=workers)
+    if _is_spark(source):
+        from syntabula.table.parts.spark_parts import spark_parts
+
+        return spark_parts(source, schema)
     from syntabula.table.parts.arrow_parts import ArrowStream
 
     place, container, names, batches = _stream_of(source)
@@ -159,6 +169,11 @@ def _is_dataset(source: object) -> bool:
 
 def _is_ibis(source: object) -> bool:
     return _is_of(source, "ibis", "Table")
+
+
+def _is_spark(source: object) -> bool:
+    # Frames of pyspark.pandas have the same name.
+    return _is_of(source, "pyspark", "DataFrame") and not type(source).__module__.startswith("pyspark.pandas")
 
 
 def _is_of(source: object, library: str, name: str) -> bool:

@@ -8,13 +8,12 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations, pairwise
 
-import numpy as np
-
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
 from syntabula.table.database import identifier
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.rules.computed import as_declared, bound_as_number
+from syntabula.table.rules.contradictions import Stated, refuse_contradictions
 from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
 from syntabula.table.rules.probes import tried_values
@@ -98,7 +97,12 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
         _check_in_domain(name, found, columns[name])
     for condition in required:
         _check_computable(f"require {_short(condition.rule)}", condition.expression, derived, columns)
-    return Compiled(derived, _stages(derived), distances, (*required, *_of_lists(rules, names, distances)))
+    listed = _of_lists(rules, names, distances)
+    stated = [Stated(f"require {_short(c.rule)}", c.expression) for c in required]
+    # Columns that are missing together exclude no row whose cells are all present.
+    stated += [Stated(f"order {_short(c.rule)}", c.expression) for c in listed[: len(rules.order)]]
+    refuse_contradictions(stated, derived, columns)
+    return Compiled(derived, _stages(derived), distances, (*required, *listed))
 
 
 def _check_named(rules: Rules, columns: Mapping[str, Column]) -> None:
@@ -296,11 +300,6 @@ def _check_computable(
         raise SchemaError(
             f"rules: {where}: it cannot be computed for any row of the declared domains, as when a text is compared with "
             "a number; compare like with like, or correct its constants"
-        )
-    if where.startswith("require") and not (found.missing | found.values.astype(np.bool_)).any():
-        raise SchemaError(
-            f"rules: {where}: no row that was tried over the declared domains satisfies it; correct the rule or the "
-            "domains, or if it states an equality, derive one of its columns from the others"
         )
     return found
 

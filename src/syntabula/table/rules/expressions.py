@@ -93,12 +93,14 @@ class Expression:
         columns: Columns of the schema that it uses, each once.
         sql: What runs, over columns named by `alias`.
         literals: The texts of its constants.
+        only_compares: Whether it does nothing but compare columns and constants, so that the order of these decides.
     """
 
     text: str
     columns: tuple[str, ...]
     sql: str
     literals: tuple[str, ...] = ()
+    only_compares: bool = False
 
 
 def alias(position: int) -> str:
@@ -136,7 +138,17 @@ def _read(text: str, names: tuple[str, ...]) -> Expression:
             name = _column(one["column_names"], names)
             used[name] = None
             one["column_names"] = [alias(names.index(name))]
-    return Expression(text, tuple(used), _written(document), tuple(literals))
+    only_compares = all(_is_comparison(one) for one in nodes)
+    return Expression(text, tuple(used), _written(document), tuple(literals), only_compares)
+
+
+def _is_comparison(node: Mapping[str, Any]) -> bool:
+    kind, detail = node["class"], node["type"]
+    if kind in ("CAST", "TYPE"):
+        return all(child["class"] in ("CONSTANT", "TYPE") for child in _children(node))
+    if kind == "OPERATOR":
+        return detail not in ("OPERATOR_COALESCE", "OPERATOR_NULLIF")
+    return kind in ("CONSTANT", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "BETWEEN")
 
 
 def _parsed(text: str) -> tuple[Any, dict[str, Any]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from syntabula.table.coding.column_codes import decode_labels
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.computed import as_declared
-from syntabula.table.rules.evaluation import rows_database, values_of
+from syntabula.table.rules.evaluation import Cells, rows_database, values_of
 from syntabula.table.rules.expressions import Expression
 from syntabula.table.schema.columns import Column, Ordered
 
@@ -47,18 +47,28 @@ def tried_values(
     n_rows = min(math.prod(sizes), MOST_ROWS)
     cells = {
         name: column.take(rows)
-        for (name, column), rows in zip(values.items(), _combinations(sizes, n_rows), strict=True)
+        for (name, column), rows in zip(values.items(), combinations_of(sizes, n_rows), strict=True)
     }
     with rows_database() as database:
-        for name, one in derived.items():
-            if set(bases([name], derived)) <= set(names):
-                (raw,) = values_of(database, columns, cells, n_rows, [one])
-                cells[name], _ = as_declared(columns[name], raw)
-        (found,) = values_of(database, columns, cells, n_rows, [expression])
+        full, _ = completed(database, columns, cells, n_rows, derived)
+        (found,) = values_of(database, columns, full, n_rows, [expression])
     return found
 
 
-def _combinations(sizes: Sequence[int], n_rows: int) -> list[NDArray[np.intp]]:
+def completed(
+    database: Any, columns: Mapping[str, Column], cells: Cells, n_rows: int, derived: Mapping[str, Expression]
+) -> tuple[dict[str, RawColumn], NDArray[np.bool_]]:
+    """Return rows with the derived columns that follow from theirs, and in which rows these are within their domains."""
+    found, fits = dict(cells), np.ones(n_rows, np.bool_)
+    for name, one in derived.items():
+        if set(bases([name], derived)) <= set(cells):
+            (raw,) = values_of(database, columns, found, n_rows, [one])
+            found[name], within = as_declared(columns[name], raw)
+            fits &= within
+    return found, fits
+
+
+def combinations_of(sizes: Sequence[int], n_rows: int) -> list[NDArray[np.intp]]:
     """Return for each column the position of its value in each row: all combinations if there are so few."""
     if math.prod(sizes) <= n_rows:
         return [places.ravel() for places in np.indices(sizes, dtype=np.intp)] if sizes else []

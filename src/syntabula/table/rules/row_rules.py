@@ -271,6 +271,12 @@ class RowRules:
             )
         return as_declared(column, raw)
 
+    @property
+    def checked(self) -> list[str]:
+        """The rules that `broken_by` checks of a table with all columns, in its order."""
+        derived = [f"{name} = {found.text}" for name, found in self.compiled.derived.items()]
+        return [*dict.fromkeys([*derived, *(c.rule for c in self.compiled.conditions)])]
+
     def broken_by(self, cells: Cells, n_rows: int) -> dict[str, Flags]:
         """Return for each rule the rows of a whole table, as read, that break it; without rules of absent columns."""
         columns, found = self.schema.columns, dict[str, Flags]()

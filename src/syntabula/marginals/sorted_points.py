@@ -1,9 +1,9 @@
-"""The sorted values of one column, and their exact ranks, counts, sums and cuts; only for use inside `privacy`."""
+"""The sorted values of one column, and their exact ranks, counts, sums and cuts, which only `privacy` may ask for."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,12 @@ LEAST_RECORDS = 8
 
 _VALUES_PER_PASS = 1 << 20
 """Number of values processed at a time, which bounds the memory beyond the sorted column."""
+
+
+def check_cells(edges: Sequence[float]) -> None:
+    """Raise ArgumentError if there are fewer than two edges, or they do not ascend: values would count several times."""
+    if len(edges) < 2 or not all(a <= b for a, b in pairwise(edges)):
+        raise ArgumentError("cells need at least two edges, in ascending order")
 
 
 class SortedPoints:
@@ -49,15 +55,32 @@ class SortedPoints:
         self.integer = given.dtype != np.float64
         self.size = int(given.size if self._below is None else self._below[-1])
 
-    def distinct(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self.values.dtype
+
+    def distinct(self) -> CountedPoints:
         """Return each value once, in ascending order, and the number of its records."""
         if self._below is not None:
-            return self.values, np.diff(self._below)
-        values, counts = np.unique(self.values, return_counts=True)
-        return values, counts.astype(np.int64)
+            return CountedPoints(self.values, np.diff(self._below))
+        return CountedPoints.of(self.values)
 
-    def ranks(self, cuts: Sequence[float]) -> NDArray[np.int64]:
-        """Return how many records are below each cut, exactly for 64-bit integers of either sign."""
+    def shared(self, least: int) -> CountedPoints:
+        """Return the values that at least so many records share, in ascending order, and the number of these."""
+        every = self.distinct()
+        return every.where(every.counts >= least)
+
+    def ranks(
+        self, cuts: Sequence[float], ahead: Callable[[], Sequence[float]] | None = None
+    ) -> NDArray[np.int64]:
+        """Return how many records are below each cut, exactly for 64-bit integers of either sign.
+
+        Args:
+            cuts: Numbers.
+            ahead: Returns cuts that may be asked for next, for points whose answers take a pass.
+        """
+        del ahead
         places = self._places(cuts)
         return places if self._below is None else self._below[places]
 
@@ -74,14 +97,8 @@ class SortedPoints:
         return places
 
     def starts(self, edges: Sequence[float]) -> NDArray[np.int64]:
-        """Return [k + 1] ranks of the edges of k cells, the outer cells open to infinity.
-
-        Raises:
-            ArgumentError: If there are fewer than two edges, or they do not ascend: a value would then count in several
-                cells.
-        """
-        if len(edges) < 2 or not all(a <= b for a, b in pairwise(edges)):
-            raise ArgumentError("cells need at least two edges, in ascending order")
+        """Return [k + 1] ranks of the edges of k cells, the outer cells open to infinity; see `check_cells`."""
+        check_cells(edges)
         return np.concatenate([[0], self.ranks(edges[1:-1]), [self.size]]).astype(np.int64)
 
     def sums(self, edges: Sequence[float], power: int, of: str) -> NDArray[np.int64]:
@@ -94,7 +111,7 @@ class SortedPoints:
         """
         if power not in (1, 2) or of not in ("cell", "column"):
             raise ArgumentError("power must be 1 or 2, and of 'cell' or 'column'")
-        self.starts(edges)  # refuses cells that do not ascend
+        check_cells(edges)
         inner = self._places(edges[1:-1])
         # If the width overflows float64, compute with halves: infinite differences have no quotient.
         unit = 1.0 if self.integer or np.isfinite(float(edges[-1]) - float(edges[0])) else 0.5
@@ -134,7 +151,8 @@ class SortedPoints:
         Returns:
             Ascending inner edges, in the type of the values; none for no values.
         """
-        values, counts = self.distinct()
+        every = self.distinct()
+        values, counts = every.values, every.counts
         if not values.size:
             return values
         n, parts = self.size, most // 4

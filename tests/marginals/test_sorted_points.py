@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.distinct import CountedPoints
-from syntabula.privacy.doors.sorted_points import LEAST_RECORDS, SortedPoints
+from syntabula.marginals.sorted_points import LEAST_RECORDS, SortedPoints
 
 
 def counted(values: np.ndarray, cuts: np.ndarray) -> np.ndarray:
@@ -87,5 +87,10 @@ class TestCountedValues:
             for of in ("cell", "column"):
                 assert (counted_ones.sums(edges, power, of) == every.sums(edges, power, of)).all()
         assert (counted_ones.fine_cuts(20) == every.fine_cuts(20)).all()
-        for found, right in zip(counted_ones.distinct(), every.distinct(), strict=True):
-            assert (found == right).all()
+        for found, right in (
+            (counted_ones.distinct(), every.distinct()),
+            (counted_ones.shared(52), every.shared(52)),
+        ):
+            assert (found.values == right.values).all()
+            assert (found.counts == right.counts).all()
+        assert 0 < every.shared(52).values.size < every.distinct().values.size

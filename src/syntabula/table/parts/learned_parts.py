@@ -1,0 +1,104 @@
+"""A table in parts whose schema has rules: each batch becomes what is learned of it, where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from syntabula.marginals.parts import Fold, State
+from syntabula.table.parts.part_reading import Part
+from syntabula.table.parts.raw_parts import RawParts
+from syntabula.table.raw import RawTable
+from syntabula.table.rules.row_rules import RowRules
+from syntabula.table.schema.schema import Schema
+
+_BROKEN, _CLIPPED = "broken", "clipped"
+
+
+@dataclass(frozen=True)
+class LearnedPart:
+    """What is learned of a part; rules concern one row each, so parts do not matter.
+
+    Attributes:
+        part: The records as declared.
+        rules: The rules.
+    """
+
+    part: Part
+    rules: RowRules
+
+    @property
+    def place(self) -> str:
+        """What a message calls it."""
+        return self.part.place
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of records, if the part says it (sensitive)."""
+        return getattr(self.part, "n_rows", None)
+
+    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+        """Yield the records with the columns that are learned; see `Part.tables`."""
+        del schema
+        needed = None if columns is None else self._needed(columns)
+        for table in self.part.tables(self.rules.schema, needed):
+            if needed is None:
+                self.rules.schema.check_names(table.columns)
+            else:
+                table = RawTable({n: table.columns[n] for n in needed}, table.n_rows, table.origin)
+            yield self.rules.learned_table(table)[0]
+
+    def _needed(self, columns: Sequence[str]) -> list[str]:
+        """Return the declared columns that some learned ones depend on."""
+        distances, needed, open_names = self.rules.compiled.distances, set[str](), [*columns]
+        while open_names:
+            name = open_names.pop()
+            if name not in needed:
+                needed.add(name)
+                open_names += distances[name].columns if name in distances else ()
+        return [name for name in self.rules.schema if name in needed]
+
+
+def learned_parts(parts: RawParts, rules: RowRules) -> RawParts:
+    """Return what is learned of a table in parts."""
+    learned = tuple(LearnedPart(part, rules) for part in parts.parts)
+    return replace(parts, parts=learned, schema=rules.learned_schema)
+
+
+@dataclass(frozen=True)
+class RulesFold(Fold[RawTable]):
+    """Counts the rows that break each rule, and the values of columns in an order that are clipped.
+
+    Attributes:
+        rules: The rules.
+    """
+
+    rules: RowRules
+
+    def start(self) -> State:
+        """Return the state of no records."""
+        return {
+            _BROKEN: np.zeros(len(self._names()), np.int64),
+            _CLIPPED: np.zeros(len(self.rules.compiled.distances), np.int64),
+        }
+
+    def add(self, state: State, part: RawTable) -> None:
+        """Add the records of a part."""
+        broken = self.rules.broken_by(part.columns, part.n_rows)
+        state[_BROKEN] += [int(broken[name].sum()) if name in broken else 0 for name in self._names()]
+        _, clipped = self.rules.learned_table(part)
+        state[_CLIPPED] += [clipped.get(name, 0) for name in self.rules.compiled.distances]
+
+    def broken(self, state: State) -> list[str]:
+        """Return the rules that some rows break."""
+        return [name for name, count in zip(self._names(), state[_BROKEN], strict=True) if count]
+
+    def clipped(self, state: State) -> dict[str, int]:
+        """Return for each column in an order how many of its values were clipped, if any."""
+        pairs = zip(self.rules.compiled.distances, state[_CLIPPED].tolist(), strict=True)
+        return {name: count for name, count in pairs if count}
+
+    def _names(self) -> list[str]:
+        return self.rules.checked

@@ -1,0 +1,187 @@
+"""Spark frames: one release with tables in memory, each record once, and rows that workers draw.
+
+Needs pyspark and Java, and takes a minute; runs only when asked for: `pytest -m spark`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from datetime import date, time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_tables_in_parts import N, frame, in_parts, release_of, schema
+
+import syntabula as st
+from syntabula.errors import ArgumentError, DataError, MissingExtraError, SchemaError
+from syntabula.table.parts import spark_tasks
+from syntabula.table.parts.sources import parts_of
+
+pytestmark = pytest.mark.spark
+
+SOURCE = str(Path(st.__file__).parents[1])
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[object]:
+    sql = pytest.importorskip("pyspark.sql", reason='needs pyspark: pip install "syntabula[spark]"')
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("needs a Java runtime, such as the package openjdk-17-jre-headless")
+    with pytest.MonkeyPatch.context() as patch:
+        # Workers are other processes, of the same Python and with the same syntabula.
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = sql.SparkSession.builder.master("local[2, 2]")  # two threads, and two tries of each task
+        options = {
+            "spark.ui.enabled": "false",
+            "spark.driver.memory": "512m",
+            "spark.log.level": "OFF",
+            "spark.ui.showConsoleProgress": "false",
+            # Less of what pays in long runs alone.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.sql.codegen.wholeStage": "false",
+            # Small, so that batches are put together.
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
+        }
+        session = builder.config(map=options).getOrCreate()
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="module")
+def people(spark, tmp_path_factory):
+    return spark.read.parquet(str(in_parts(tmp_path_factory.mktemp("spark") / "people", 3)))
+
+
+class TestReleases:
+    @pytest.mark.parametrize("n_parts", [1, 7])
+    def test_are_those_of_the_table_in_memory(self, n_parts, people):
+        assert release_of(people.repartition(n_parts)) == release_of(frame())
+
+    def test_that_need_the_records_get_each_once(self, people):
+        pieces = [*parts_of(people.repartition(5), schema()).of(["age"]).pieces()]
+
+        assert [*pieces[0].columns] == ["age"]
+        ages = [age for piece in pieces for age in piece.columns["age"].values.tolist()]
+        assert sorted(ages) == sorted(frame()["age"])
+
+    def test_count_each_record_once_although_a_worker_dies_and_its_task_runs_again(self, people, tmp_path):
+        died = str(tmp_path / "died")
+
+        def dying(batches):
+            import os
+
+            yield from batches
+            try:
+                os.close(os.open(died, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return
+            os._exit(1)
+
+        parts = parts_of(people.repartition(2).mapInArrow(dying, people.schema), schema())
+
+        assert parts.n_rows == N
+        assert Path(died).exists()
+
+
+class TestRefusals:
+    def test_of_records_that_change_between_passes(self, people, tmp_path):
+        more = str(tmp_path / "more")
+
+        def growing(batches):
+            import os
+
+            for batch in batches:
+                yield batch
+                if os.path.exists(more):
+                    yield batch
+
+        parts = parts_of(people.mapInArrow(growing, people.schema), schema())
+        assert parts.n_rows == N
+        Path(more).touch()
+
+        with pytest.raises(DataError, match="did not find the records"):
+            _ = [*parts.pieces()]
+
+    def test_of_another_plan(self, people):
+        parts = parts_of(people, schema())
+        parts.snapshot = type(parts.snapshot).of(people.limit(3))
+        parts.snapshot = type(parts.snapshot)(people, parts.snapshot.plan, parts.snapshot.files)
+
+        with pytest.raises(DataError, match="does not read what it read"):
+            _ = parts.n_rows
+
+    def test_of_errors_of_spark_show_no_cell(self, spark, people):
+        broken = people.selectExpr("cast('secret cell' || kind as int) kind", "amount", "age", "paid", "at")
+
+        with pytest.raises(DataError, match="CAST_INVALID_INPUT") as refused:
+            st.MST(seed=1).fit(broken, schema())
+
+        assert "secret" not in str(refused.value)
+        assert refused.value.__suppress_context__
+
+    def test_of_a_worker_are_those_of_this_process(self, people):
+        nested = people.selectExpr("kind", "array('secret cell', kind) amount", "age", "paid", "at")
+
+        with pytest.raises((DataError, SchemaError), match="amount") as refused:
+            st.MST(seed=1).fit(nested, schema(), strict=True)
+
+        assert "secret" not in str(refused.value)
+
+    def test_of_a_frame_that_lacks_a_column_or_has_no_end(self, spark, people):
+        with pytest.raises(SchemaError, match="no column 'paid'"):
+            st.MST(seed=1).fit(people.drop("paid"), schema())
+        with pytest.raises(DataError, match="has no end"):
+            st.MST(seed=1).fit(spark.readStream.format("rate").load(), schema())
+
+    def test_of_workers_with_another_version(self, people, monkeypatch):
+        monkeypatch.setattr(spark_tasks, "__version__", "0.0.0")
+
+        with pytest.raises(MissingExtraError, match=r"same syntabula as the driver, version"):
+            _ = parts_of(people, schema()).n_rows
+
+
+class TestRows:
+    def test_that_workers_draw_are_those_of_files_in_parts(self, spark, tmp_path):
+        declared = schema().columns | {
+            "who": st.Identifier(prefix="p"),
+            "day": st.Date(date(2024, 1, 1), date(2024, 3, 1), nullable=True),
+            "clock": st.Time(time(0), time(23, 59)),
+        }
+        table = frame().assign(who=[f"p{i}" for i in range(N)], day=pd.Timestamp("2024-02-01"), clock="12:00")
+        with pytest.warns(st.errors.CoercionWarning):
+            release = st.MST(seed=1, bins=5).fit(table, st.Schema(declared))
+        release.sample_to(tmp_path / "rows.parquet", 1000, parts=3, seed=4)
+
+        drawn = release.sample_on(spark, 1000, parts=3, seed=4)
+
+        assert drawn.rdd.getNumPartitions() == 3
+        assert dict(drawn.dtypes) == {
+            "kind": "string",
+            "amount": "double",
+            "age": "bigint",
+            "paid": "boolean",
+            "at": "timestamp_ntz",
+            "who": "string",
+            "day": "date",
+            "clock": "string",
+        }
+        drawn.write.parquet(str(tmp_path / "spark"))
+        rows, right = (pd.read_parquet(tmp_path / n).sort_values("who") for n in ("spark", "rows.parquet"))
+        assert rows["who"].nunique() == 1000
+        right["clock"] = right["clock"].map(lambda clock: f"{clock}.000000")
+        pd.testing.assert_frame_equal(
+            rows.reset_index(drop=True), right.reset_index(drop=True), check_dtype=False
+        )
+
+    def test_need_a_session(self):
+        table = pd.DataFrame({"a": [0, 1] * 20})
+        release = st.MST(seed=1).fit(table, st.Schema({"a": st.Boolean()}))
+
+        with pytest.raises(ArgumentError, match="session"):
+            release.sample_on("local", 10, parts=1)
