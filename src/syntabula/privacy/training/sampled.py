@@ -184,12 +184,17 @@ def _curve(losses: _Losses, h: float, steps: int, delta: float) -> FloatArray:
     kept = losses.masses > 0
     logs, places = np.log(losses.masses[kept]), places[kept]
     cut = _CUT * delta
+    tail = cut + steps * losses.infinite
+    if tail >= delta:
+        raise _delta_too_small(steps, delta)
     # Chernoff's bound at some slopes; each gives an end beyond which there is less than the cut.
     slopes = np.geomspace(0.01, 300, 80) / (max(_deviation(places, np.exp(logs)), h) * math.sqrt(steps))
-    tops = [(steps * _cumulant(logs + s * places) - math.log(cut)) / s for s in slopes]
-    bottoms = [(steps * _cumulant(logs - s * places) - math.log(cut)) / s for s in slopes]
-    best = int(np.argmin(tops))
-    top, bottom = math.ceil(tops[best] / h) + 1, math.floor(-min(bottoms) / h) - 1
+    rising = steps * np.array([_cumulant(logs + s * places) for s in slopes])
+    falling = steps * np.array([_cumulant(logs - s * places) for s in slopes])
+    top = math.ceil(float(np.min((rising - math.log(cut)) / slopes)) / h) + 1
+    bottom = math.floor(-float(np.min((falling - math.log(cut)) / slopes)) / h) - 1
+    # The weights suit the losses that delta leaves out; those of the cut are so steep that errors before it count.
+    weighing = float(slopes[np.argmin((rising - math.log(delta)) / slopes)])
     if top * h > _LONGEST_LOSS:
         raise BudgetError("so little noise protects nobody; train with fewer steps or a larger share")
     # Powers of two are fast, and a window that is too long is not wrong.
@@ -197,19 +202,22 @@ def _curve(losses: _Losses, h: float, steps: int, delta: float) -> FloatArray:
     if size > 4 * _MOST_VALUES:
         raise BudgetError("the noise is too small, or the steps are too many, for the cost to be computed")
     numbers = losses.first + np.flatnonzero(kept)
-    tail = cut + steps * losses.infinite
     n = max(top, 1)
     bounds = np.full(n, np.inf)
-    for slope in (0.0, float(slopes[best])):
+    for slope in (0.0, weighing):
         bounds = np.minimum(bounds, _hockey_stick(numbers, logs, h, steps, size, slope, n))
     bounds += tail
     enough = np.flatnonzero(bounds > delta)
     end = int(enough[-1]) + 2 if enough.size else 1
-    if tail >= delta or end > n:
-        raise BudgetError(
-            f"{steps} steps need a delta above {delta:.2g} for their chance to fail; use fewer, or a larger delta"
-        )
+    if end > n:
+        raise _delta_too_small(steps, delta)
     return bounds[:end]
+
+
+def _delta_too_small(steps: int, delta: float) -> BudgetError:
+    return BudgetError(
+        f"{steps} steps need a delta above {delta:.2g} for their chance to fail; use fewer, or a larger delta"
+    )
 
 
 def _hockey_stick(
