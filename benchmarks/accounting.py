@@ -18,7 +18,7 @@ import json
 import tempfile
 import time
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from syntabula.privacy.conversion import epsilon_from_mu, mu_from_epsilon
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.training.prices import training_noise
+from syntabula.privacy.training.prices import training_delta_part, training_noise
 from syntabula.privacy.training.sampled import training_mu
 
 ACCOUNTINGS = ("zcdp", "gdp")
@@ -69,21 +69,28 @@ def training(settings: int) -> None:
     """Print by how much the stated epsilon of random trainings exceeds that of exact composition."""
     from dp_accounting.pld import privacy_loss_distribution
 
-    lost, noises = [], []
+    lost, noises, parts, seconds = [], [], [], []
     for seed in range(settings):
         generator = np.random.default_rng([11, seed])
         rate = 10 ** generator.uniform(-2.7, 0)
         # Each record is taken ten times or more on average.
         steps = int(max(10, min(10 / rate * 10 ** generator.uniform(0, 2), 20_000)))
         delta = 10 ** generator.uniform(-9, -4)
-        mu = mu_from_epsilon(10 ** generator.uniform(-0.7, 0.8), 0.9 * delta)
-        noise = training_noise(Fraction(mu) ** 2, rate, steps, 0.1 * delta)
-        epsilon = epsilon_from_mu(training_mu(noise, rate, steps, 0.1 * delta), 0.9 * delta)
+        epsilon = 10 ** generator.uniform(-0.7, 0.8)
+        started = time.process_time()
+        part = float(training_delta_part(epsilon, delta, rate, steps))
+        mu = mu_from_epsilon(epsilon, (1 - part) * delta)
+        noise = training_noise(Fraction(mu) ** 2, rate, steps, part * delta)
+        seconds.append(time.process_time() - started)
+        epsilon = epsilon_from_mu(training_mu(noise, rate, steps, part * delta), (1 - part) * delta)
         one = privacy_loss_distribution.from_gaussian_mechanism(
-            noise, sampling_prob=rate, value_discretization_interval=min(1e-4, epsilon / 5000)
+            noise, sampling_prob=rate, value_discretization_interval=min(1e-4, epsilon / 15_000)
         )
         lost.append(epsilon / one.self_compose(steps).get_epsilon_for_delta(delta) - 1)
         noises.append(noise)
+        parts.append(part)
+    print(f"processor seconds: median {np.median(seconds):.2f}, most {max(seconds):.2f}")
+    print(f"part of delta set aside: {dict(sorted(Counter(parts).items()))}")
     print(f"{settings} settings: from {min(lost):.2%} to {max(lost):.2%} more, median {np.median(lost):.2%}")
     for place in np.flatnonzero(np.array(lost) > 0.01):
         print(f"  {lost[place]:.2%} at noise {noises[place]:.2f} (setting {place})")

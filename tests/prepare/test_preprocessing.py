@@ -22,6 +22,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise
+from syntabula.table.raw import PhysicalType
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
 
@@ -203,6 +204,19 @@ class TestRareCategories:
         prepared = prepare(st.Preprocessing(discretizer="uniform"), 10, RareCategories(), schema, {})
 
         assert prepared.large == ("many",)
+
+
+class TestPartsOfDelta:
+    def test_the_learner_takes_its_part_of_what_finding_leaves(self):
+        settings = st.Preprocessing(discretizer="uniform", delta_share=Fraction(3, 5))
+        found = {"job": PhysicalType("text", "VARCHAR")}
+
+        prepared = prepare(settings, 10, None, None, found, learner_delta=Fraction(1, 2))
+
+        budget = prepared.budget(Budget(epsilon=1.0, delta=1e-6))
+        assert float(budget.failure_delta) == pytest.approx(8e-7)
+        # Of that, the search has its own part.
+        assert float(prepared._delta_for(Ledger(budget), 1)) == pytest.approx(6e-7)
 
 
 class TestChoices:

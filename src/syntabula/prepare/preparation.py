@@ -75,7 +75,7 @@ class Preparation:
         n_labels: Number of columns whose categories must be found.
         parts: What is found of each refined column.
         failing: Number of columns whose frequent values may need a part of delta.
-        learner_delta: Fraction of delta that is reserved for the learner.
+        learner_delta: Fraction of delta that is reserved for the learner, of what finding leaves.
     """
 
     settings: Preprocessing
@@ -109,7 +109,7 @@ class Preparation:
             failure_before: What earlier runs of a journal used of delta. If only frequent values need a part, it is one
                 of what they left, so that a second run needs no larger delta.
         """
-        reserved = self._found_delta(budget) + self.learner_delta
+        reserved = self._found_delta(budget) + self._learner_delta(budget)
         if not reserved:
             return budget
         is_needed = self.n_labels or self.learner_delta
@@ -124,12 +124,15 @@ class Preparation:
         needed = self.n_labels or (self.failing and budget.kind == "approximate")
         return self.settings.delta_share if needed else Fraction(0)
 
+    def _learner_delta(self, budget: Budget) -> Fraction:
+        return (1 - self._found_delta(budget)) * self.learner_delta
+
     def _delta_for(self, ledger: Ledger, n_columns: int) -> Fraction:
         """Return the part of delta for the categories or the frequent values of so many columns."""
         found = self._found_delta(ledger.budget)
         if not found or not n_columns:
             return Fraction(0)
-        part = found / (found + self.learner_delta)
+        part = found / (found + self._learner_delta(ledger.budget))
         return ledger.failure_allowance * part * n_columns / (self.n_labels + self.failing)
 
     @property
@@ -367,7 +370,7 @@ def prepare(
         found: Stored or found type of each undeclared column.
         types_found: Whether the types of these must be found because none are stored. The shares for that depend
             only on names.
-        learner_delta: Fraction of delta that the learner needs for draws that may fail.
+        learner_delta: Fraction of delta that the learner needs for draws that may fail, of what finding leaves.
 
     Raises:
         SchemaError: If a stored type has no domain to find.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from syntabula.errors import BudgetError
 from syntabula.prepare.preprocessing import Preprocessing, RareCategories
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.training.prices import training_delta_part
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
@@ -19,7 +20,6 @@ from syntabula.synthesizers.synthesizer import Synthesizer
 if TYPE_CHECKING:
     from syntabula.synthesizers.learner import Learner
 
-_FAILURE_SHARE = Fraction(1, 10)
 _RARE = RareCategories(theta=0.0005, least_categories=1000)
 
 
@@ -98,5 +98,9 @@ class NoisyTrained(RecordTrained):
 
     @property
     def failure_share(self) -> Fraction:
-        """Part of delta that is set aside for the cost of training."""
-        return Fraction(0) if self.allowed_budget.currency == "none" else _FAILURE_SHARE
+        """Part of delta that is set aside for the cost of training, chosen by public options alone."""
+        budget = self.allowed_budget
+        if budget.currency != "mu_squared":
+            return Fraction(0)
+        steps = self.noisy.steps_for(budget.epsilon)
+        return training_delta_part(budget.epsilon, budget.delta, self.noisy.rate, steps)

@@ -12,7 +12,7 @@ import pytest
 from syntabula.errors import BudgetError
 from syntabula.privacy.conversion import delta_of_gaussian, epsilon_from_mu, mu_from_epsilon
 from syntabula.privacy.training import sampled
-from syntabula.privacy.training.prices import training_noise
+from syntabula.privacy.training.prices import training_delta_part, training_noise
 from syntabula.privacy.training.sampled import training_mu
 
 DELTA = 1e-5
@@ -27,20 +27,28 @@ def exact(noise: float, rate: float, steps: int, width: float = 1e-4):
     return one.self_compose(steps)
 
 
-def stated(noise: float, rate: float, steps: int, delta: float = DELTA) -> float:
-    mu = training_mu(noise, rate, steps, ASIDE * delta)
-    return epsilon_from_mu(mu, (1 - ASIDE) * delta)
+def stated(noise: float, rate: float, steps: int, delta: float = DELTA, part: float = ASIDE) -> float:
+    mu = training_mu(noise, rate, steps, part * delta)
+    return epsilon_from_mu(mu, (1 - part) * delta)
 
 
-def random_setting(seed: int) -> tuple[float, float, int, float]:
-    """Return noise, rate, steps and delta; each record is taken ten times or more on average."""
+def random_setting(seed: int) -> tuple[float, float, int, float, float]:
+    """Return noise, rate, steps, delta and the part of it that is set aside.
+
+    Each record is taken ten times or more on average.
+    """
     generator = np.random.default_rng([11, seed])
     rate = 10 ** generator.uniform(-2.7, 0)
     steps = int(max(10, min(10 / rate * 10 ** generator.uniform(0, 2), 20_000)))
     delta = 10 ** generator.uniform(-9, -4)
     epsilon = 10 ** generator.uniform(-0.7, 0.8)
-    mu = mu_from_epsilon(epsilon, (1 - ASIDE) * delta)
-    return training_noise(Fraction(mu) ** 2, rate, steps, ASIDE * delta), rate, steps, delta
+    part = float(training_delta_part(epsilon, delta, rate, steps))
+    mu = mu_from_epsilon(epsilon, (1 - part) * delta)
+    return training_noise(Fraction(mu) ** 2, rate, steps, part * delta), rate, steps, delta, part
+
+
+LOST_MOST = (72, 110, 44, 271, 194, 123, 76)
+"""Settings that lost more than 1 % of epsilon when a tenth of delta was always set aside."""
 
 
 class TestAgainstAnotherLibrary:
@@ -58,18 +66,18 @@ class TestAgainstAnotherLibrary:
     ) -> None:
         assert epsilon * 0.999 <= stated(noise, rate, steps) <= epsilon * 1.005
 
-    # `benchmarks/accounting.py training` compares 300: 293 lose 1 % at most, and the worst 4.6 %.
+    # `benchmarks/accounting.py training` compares 300, of which none loses more than WORST %.
     @pytest.mark.parametrize(
-        "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.thorough) for s in range(4, 16))]
+        "seed", [*range(4), *LOST_MOST, *(pytest.param(s, marks=pytest.mark.thorough) for s in range(4, 16))]
     )
-    def test_random_settings_are_never_below_and_lose_one_percent_at_most(self, seed: int) -> None:
-        noise, rate, steps, delta = random_setting(seed)
-        epsilon = stated(noise, rate, steps, delta)
-        reference = exact(noise, rate, steps, min(1e-4, epsilon / 5000)).get_epsilon_for_delta(delta)
+    def test_random_settings_are_never_below_and_lose_half_a_percent_at_most(self, seed: int) -> None:
+        noise, rate, steps, delta, part = random_setting(seed)
+        epsilon = stated(noise, rate, steps, delta, part)
+        reference = exact(noise, rate, steps, min(1e-4, epsilon / 15_000)).get_epsilon_for_delta(delta)
 
         # The other library rounds up too, by less than this.
-        assert epsilon >= reference * (1 - 1e-3)
-        assert epsilon <= reference * 1.01
+        assert epsilon >= reference * (1 - 3e-4)
+        assert epsilon <= reference * 1.005
 
     @pytest.mark.thorough
     @pytest.mark.parametrize(
@@ -90,6 +98,14 @@ class TestAgainstAnotherLibrary:
         bound = part + (1 - part) * np.array([delta_of_gaussian(float(e), mu) for e in epsilons])
         # What its own rounding up adds is below this.
         assert (curve <= bound * (1 + 5e-3) + 1e-14).all()
+
+    def test_it_falls_as_more_may_fail(self) -> None:
+        # Errors of transforms once raised it by 1 % where the tail that may fail was longer.
+        parts = [0.07, 0.1, 0.13, 0.2]
+
+        mus = [training_mu(1.063216155407243, 0.0029905765527421034, 18658, p * 2.8e-9) for p in parts]
+
+        assert mus == sorted(mus, reverse=True)
 
     def test_the_cost_is_the_least_but_for_half_a_percent(self) -> None:
         mu, part = training_mu(1.0, 0.01, 2000, 1e-6), 1e-6

@@ -1,9 +1,19 @@
-"""What training on samples of the records costs, its chance to fail, and the noise that a cost buys."""
+"""What training on samples of the records costs, its chance to fail, and the noise that a cost buys.
+
+**The part of delta to set aside.** The cost mu of training leaves out delta' (`privacy.training.sampled`), and only
+delta - delta' is left for the conversion of mu. Where steps have much noise, their curve is close to that of a Gaussian,
+so a small delta' is best. Where they have little and sampling is rare, a record that is taken is seen well: the curve
+has a long tail, and mu is far too large unless delta' covers that tail. Each part is sound: (1) of
+`privacy.training.sampled` holds for it, delta' is charged as a chance to fail, and the two add up to delta. So any part
+that is fixed before the first draw, by public numbers alone, is. A few parts are tried with the same noise, and the one
+whose mu is the least of the mu that its rest of delta allows is taken: it needs the least noise.
+"""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import NoReturn
 
 import numpy as np
@@ -11,6 +21,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
+from syntabula.privacy.conversion import mu_from_epsilon
 from syntabula.privacy.events import TrainingEvent
 from syntabula.privacy.rounding import float_below, root_below
 from syntabula.privacy.training.grid import Grid, noise_scale
@@ -21,6 +32,12 @@ _CLOSE = 1e-7
 _SHORT = 1e-6
 """Noise for training is bought for so much less than its price, relative, that the last digits, in which Fourier
 transforms of two machines differ, do not matter to a ledger."""
+
+_PARTS = tuple(Fraction(part) for part in ("1/100", "3/100", "1/10", "3/10", "1/2"))
+"""Parts of delta that are tried; between two of them the best would save a few thousandths of epsilon."""
+
+_NEAR = 1e-2
+"""Relative precision of the noise with which they are compared."""
 
 _NO_TRAINING = {
     "rho": "a sampled record has no cost in zero-concentrated differential privacy that is worth having: its loss has a "
@@ -98,14 +115,40 @@ def refuse_training(currency: Currency) -> NoReturn:
     raise BudgetError(_NO_TRAINING[currency])
 
 
-def training_noise(cost: Fraction, rate: float, steps: int, delta: float) -> float:
-    """Return the least noise multiplier, to some millionths, whose mu^2 is at most `cost`.
+@lru_cache(maxsize=256)
+def training_delta_part(epsilon: float, delta: float, rate: float, steps: int) -> Fraction:
+    """Return the part of delta to set aside for a training that spends nearly a whole budget in Gaussian privacy.
+
+    Args:
+        epsilon: Of the budget, above 0.
+        delta: Of the budget, between 0 and 1, both excluded.
+        rate: Probability with which a step takes a record, above 0 and at most 1.
+        steps: Number of steps, at least 1.
+
+    Raises:
+        BudgetError: If the budget is so small, or the steps are so many, that no part leaves a useful noise.
+    """
+    allowed = {part: mu_from_epsilon(epsilon, float_below((1 - part) * Fraction(delta))) for part in _PARTS}
+    # The largest part has a noise where any other has one.
+    largest = _PARTS[-1]
+    noise = training_noise(
+        Fraction(allowed[largest]) ** 2, rate, steps, float(largest) * delta, precision=_NEAR
+    )
+    costs = {part: _mu_or_infinite(noise, rate, steps, float(part) * delta) for part in _PARTS}
+    return min(_PARTS, key=lambda part: costs[part] / allowed[part])
+
+
+def training_noise(
+    cost: Fraction, rate: float, steps: int, delta: float, *, precision: float = _CLOSE
+) -> float:
+    """Return the least noise multiplier whose mu^2 is at most `cost`; no less than it, and as near as asked.
 
     Args:
         cost: mu^2 that may be spent, above 0.
         rate: Probability with which a step takes a record, above 0 and at most 1.
         steps: Number of steps, at least 1.
         delta: Chance to fail, between 0 and 1, both excluded.
+        precision: Largest part of the noise by which it may be too large, beside some millionths.
 
     Raises:
         BudgetError: If the cost is so small that no useful noise is found.
@@ -122,7 +165,7 @@ def training_noise(cost: Fraction, rate: float, steps: int, delta: float) -> flo
         low = high
         while (spent := _mu_or_infinite(low, rate, steps, delta)) <= mu:
             low, high, bought = low * 0.7, low, spent
-    while bought < mu * (1 - 3 * _CLOSE) and high - low > _CLOSE * high:
+    while bought < mu * (1 - 3 * precision) and high - low > precision * high:
         # A little above the secant, so that the bound from above comes near too.
         spent_low = _mu_or_infinite(low, rate, steps, delta)
         if math.isfinite(spent_low):
