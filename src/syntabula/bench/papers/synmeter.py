@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from syntabula.bench.candidate import Candidate
 from syntabula.bench.collection import Listed, NotRun
-from syntabula.bench.study import Figure, Reported, Study
+from syntabula.bench.study import Study
+from syntabula.bench.study_fields import Figure, Reported
 from syntabula.metrics.utility.evaluators import EVALUATORS
 
 _TABLES = (
