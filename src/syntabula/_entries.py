@@ -407,6 +407,13 @@ BUILT_IN: tuple[Entry, ...] = (
     ),
     Entry(
         kind="record_model",
+        key="pretrained_language",
+        home="syntabula.record_models.pretrained:PretrainedLanguage",
+        summary="A pretrained language model of the user's, fine-tuned on records as clauses in any order.",
+        extra="language",
+    ),
+    Entry(
+        kind="record_model",
         key="adversarial",
         home="syntabula.record_models.adversarial:Adversarial",
         summary="Generator and critic, with a category as a condition, as in CTGAN.",
