@@ -31,8 +31,8 @@ class CTGAN(RecordTrained):
     What falls short are numbers: their values crowd at the centres of their modes, as the generator varies an offset
     less than records do.
 
-    Its private form, a critic with noisy gradients, was tried at epsilon 1 on adult: whichever loss, width and rate was
-    taken, its pairs stayed farther off than those of `Independent`. So there is none here.
+    Its private form, a critic with noisy gradients, was tried at epsilon 1 on adult in 13 settings of losses, widths and
+    rates, of up to 300 steps: TVD of pairs was .099 to .130, where `Independent` has .095. So there is none here.
 
     Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. No loss of it says when
     to stop, so no records are held out. Time: a step of training for each batch, as `plan` measures it. Any columns can
