@@ -171,7 +171,7 @@ def find_columns(
         [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels],
         "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
         "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or raise "
-        "epsilon or the share of preprocessing",
+        "epsilon or the share of preprocessing; for keys in their own form, declare {kind: identifier} with a pattern",
     )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
     for value, of_numbers in (("0", True), ("1970-01-01", False)):
