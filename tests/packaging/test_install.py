@@ -30,9 +30,11 @@ EXTRAS = {
     "excel": ["pandas", "openpyxl"],
     "report": ["matplotlib", "jinja2"],
     "neural": ["torch"],
+    "language": ["transformers", "peft", "torch"],
     "evaluate": ["scipy", "sklearn", "ot", "xgboost"],
     "catboost": ["catboost", "sklearn"],
     "tune": ["optuna", "sklearn"],
+    "warehouse": ["ibis", "pyarrow"],
 }
 # What shows that an extra without tables of its own does its job, on a table's path.
 JOBS = {
@@ -42,6 +44,16 @@ JOBS = {
         "-c",
         "import pandas, syntabula; pandas.read_csv('{table}').to_excel('{table}.xlsx', index=False); "
         "made = syntabula.MST(epsilon=8.0).fit('{table}.xlsx').sample(20); assert len(made) == 20, made",
+    ],
+    "warehouse": [
+        "-W",
+        "ignore",
+        "-c",
+        "import ibis, syntabula as s; from duckdb import __version__ as v; assert v < '2', v; "
+        "schema = s.Schema(dict(age=s.Numeric(18, 65, integer=True), job=s.Categorical(('cook', 'nurse')), "
+        "pay=s.Numeric(0, 99))); people = ibis.duckdb.connect().read_csv('{table}'); "
+        "one, two = (s.MST(seed=1).fit(t, schema).marginals([('age', 'job')])[0] for t in (people, '{table}')); "
+        "assert (one == two).all() and one.sum() > 1000, (one, two)",
     ],
     "report": ["-c", "import syntabula.report.marginal_picture"],
     "neural": [
@@ -59,6 +71,10 @@ JOBS = {
         "rounds_per_column=1",
         "-o",
         "{table}.made.csv",
+    ],
+    "language": [
+        "-c",
+        "import transformers, peft, syntabula; transformers.AutoModelForCausalLM, peft.LoraConfig",
     ],
     "evaluate": ["-m", "syntabula", "evaluate", "{table}", "{table}"],
     "catboost": [

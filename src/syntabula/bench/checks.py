@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syntabula._arguments import near, shown, text
 from syntabula.bench.cell import table_and_rows
@@ -81,7 +81,7 @@ def check_tables(study: StudyFields) -> None:
                     f"{field} names the column {column!r}, which {table!r} has not{near(column, known)}; its columns are "
                     f"{_few(known)}"
                 )
-    row = study.options.get("target")
+    row: Any = study.options.get("target")
     for table in study.datasets if isinstance(row, int) else ():
         if row >= (n_rows := _n_rows(table)):
             raise ArgumentError(

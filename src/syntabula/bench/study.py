@@ -130,14 +130,15 @@ class Study(StudyFields):
 
         Its figures show that the study works; they are too few to compare methods.
         """
-        small = TASKS[self.task].quick(self)
+        task = TASKS[self.task]
+        small = task.quick(self)
         middle = sorted(small.epsilons, key=lambda epsilon: abs(math.log(min(epsilon, 1e6))))
         # A row with budgets of its own would otherwise bring in a second one.
         shared = [c for c in small.methods if not c.epsilons or middle[0] in c.epsilons] or [*small.methods]
         dataset, rows = with_rows(_first_here(small.datasets), _QUICK_ROWS), tuple(shared[:_QUICK_CELLS])
-        if not TASKS[self.task].methods:
+        if not task.methods:
             with _any_budget():
-                rows = tuple(candidate.quicker(dataset, middle[0]) for candidate in rows)
+                rows = tuple(candidate.quicker(dataset, middle[0], task.quick_steps) for candidate in rows)
         scores = scores_of(small, dataset) or small.scores
         small = replace(
             small,

@@ -45,6 +45,7 @@ class Task:
         options: Options of the task, with their defaults.
         rules: What its options may be, where that differs from `checks.OPTIONS`.
         quick_options: Options of a quick study.
+        quick_steps: Most steps of training in a quick study; fewer where a cell has many fits.
         scores: Direction of each of its scores; empty if they are metrics.
         methods: What stands in the place of methods; empty if methods do.
         others: What may stand beside methods, of tables of known quality and "peer" for code of others.
@@ -55,6 +56,7 @@ class Task:
     options: Mapping[str, Any] = field(default_factory=dict)
     rules: Mapping[str, Rule] = field(default_factory=dict)
     quick_options: Mapping[str, Any] = field(default_factory=dict)
+    quick_steps: int = 200
     scores: Mapping[str, Direction] = field(default_factory=dict)
     methods: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
@@ -175,6 +177,7 @@ TASKS: Mapping[str, Task] = {
         summary="membership disclosure by shadow models",
         options={"shadows": 20, "draws": 10, "records": None},
         quick_options={"shadows": 4, "draws": 1},
+        quick_steps=50,
         scores={"membership-disclosure": "lower", "mean-disclosure": "lower"},
         others=("SELF", "HALF", "HISTOGRAM"),
     ),
@@ -184,6 +187,7 @@ TASKS: Mapping[str, Task] = {
         options={"shadows": 20, "draws": 10, "records": None},
         rules={"shadows": even(8)},
         quick_options={"shadows": 8, "draws": 1},
+        quick_steps=20,
         scores={
             "dcr": "higher",
             "membership-disclosure": "lower",

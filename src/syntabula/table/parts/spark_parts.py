@@ -77,7 +77,7 @@ class SparkParts(RawParts):
         return 3
 
     def _folded(self, fold: Fold[RawTable]) -> Work:
-        fold_task, merge_task = FoldTask(self.schema, self.columns, fold), MergeTask(fold)
+        fold_task, merge_task = FoldTask(self.schema, self.columns, fold, self.wraps), MergeTask(fold)
         with failures_of_spark():
             states = _chosen(self.frame, self.columns).mapInArrow(on_workers(fold_task), ANSWERS)
             merged = states.repartition(_GROUPS).mapInArrow(on_workers(merge_task), ANSWERS)
@@ -87,12 +87,12 @@ class SparkParts(RawParts):
         return Work(found.state, found.n_rows, [*found.warnings])
 
 
-def spark_parts(frame: Any, schema: Schema) -> SparkParts:
+def spark_parts(frame: Any, schema: Schema | None) -> SparkParts:
     """Return a Spark frame as a table in parts.
 
     Args:
         frame: A frame of the classic kind, or of Spark Connect.
-        schema: Declares all columns.
+        schema: Declares all columns, or some; None for none.
 
     Raises:
         DataError: If it is a stream, or Spark cannot say what it reads.
@@ -101,9 +101,18 @@ def spark_parts(frame: Any, schema: Schema) -> SparkParts:
     if frame.isStreaming:
         raise DataError("a Spark frame that streams has no end; write it to a table, and fit that")
     check_names(frame.columns)
-    schema.check_names(frame.columns)
+    if schema is not None:
+        schema.check_names(frame.columns)
     part = ArrowStream(PLACE, "parquet", partial(_pieces, frame))
     return SparkParts("parquet", schema, (part,), snapshot=PlanSnapshot.of(frame), frame=frame)
+
+
+def empty_table(frame: Any) -> Any:
+    """Return the columns of a frame without records, as a relation of DuckDB: the names of types are those of files."""
+    import duckdb
+
+    with failures_of_spark():
+        return duckdb.connect().from_arrow(frame.limit(0).toArrow())
 
 
 def _chosen(frame: Any, columns: Sequence[str] | None) -> Any:

@@ -18,7 +18,7 @@ from syntabula.errors import DataError, SyntabulaError
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.parts import pickling as pickling  # for its effect
 from syntabula.table.parts.arrow_parts import ArrowStream
-from syntabula.table.parts.part_reading import folded
+from syntabula.table.parts.part_reading import Part, folded
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.schema import Schema
@@ -135,14 +135,17 @@ def total(answers: Iterable[Answer], fold: Fold[RawTable]) -> Answer:
 class FoldTask:
     """Folds the records of a partition."""
 
-    schema: Schema
+    schema: Schema | None
     columns: Sequence[str] | None
     fold: Fold[RawTable]
+    wraps: Sequence[Callable[[Part], Part]] = ()
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield one answer."""
         number = require("pyspark", "spark").TaskContext.get().partitionId()
-        part = ArrowStream(PLACE, "parquet", lambda _: gathered(batches))
+        part: Part = ArrowStream(PLACE, "parquet", lambda _: gathered(batches))
+        for wrap in self.wraps:
+            part = wrap(part)
 
         def answer() -> Answer:
             work = folded((part,), self.schema, self.columns, self.fold)

@@ -176,9 +176,6 @@ def _try(
     held: tuple[Flags, ...] = ()
     for n_rows in dict.fromkeys((min(most, _FIRST_ROWS), most)):
         places = combinations_of(sizes, n_rows)
-        if n_rows < whole == most:
-            rows = np.random.default_rng(0).choice(whole, n_rows, replace=False)
-            places = [p.astype(np.intp) for p in np.unravel_index(rows, sizes)]
         cells = {n: column.take(p) for (n, column), p in zip(values.items(), places, strict=True)}
         with rows_database() as database:
             full, fits = completed(database, columns, cells, n_rows, derived)
@@ -205,7 +202,7 @@ def _cover(
     for name in names:
         column = columns[name]
         if name in points:
-            cells, physical = column.values(points[name])
+            cells, physical = ordered[name].values(points[name])
             found[name] = RawColumn(cells, np.zeros(points[name].size, np.bool_), physical)
             continue
         found[name] = domain_values(column, literals)
