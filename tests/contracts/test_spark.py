@@ -63,6 +63,22 @@ class TestReleases:
     def test_are_those_of_the_table_in_memory(self, n_parts, people):
         assert release_of(people.repartition(n_parts)) == release_of(frame())
 
+    def test_with_rules_are_those_of_the_table_in_memory(self, people):
+        rules = st.Rules(require=["age <> 7 or not paid"])
+        kinds = {
+            name: column for name, column in schema().columns.items() if name in ("age", "paid", "amount")
+        }
+        declared = st.Schema(kinds, rules=rules)
+        kept = frame()[[*kinds]]
+        counted = []
+        for table in (people.select(*kinds), kept):
+            with pytest.warns(st.errors.SyntabulaWarning):
+                release = st.MST(seed=1).fit(table, declared)
+            counted.append(release.marginals([("age", "paid"), ("amount",)]))
+
+        for found, right in zip(*counted, strict=True):
+            assert (found == right).all()
+
     def test_that_need_the_records_get_each_once(self, people):
         pieces = [*parts_of(people.repartition(5), schema()).of(["age"]).pieces()]
 

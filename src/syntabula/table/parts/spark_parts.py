@@ -12,7 +12,6 @@ from syntabula._memory import ran_out
 from syntabula._version import __version__
 from syntabula.errors import DataError, MissingExtraError, ResourceError, SyntabulaError
 from syntabula.marginals.parts import Fold
-from syntabula.table.parts.arrow_parts import ArrowStream
 from syntabula.table.parts.part_reading import Work
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.spark_tasks import (
@@ -22,6 +21,7 @@ from syntabula.table.parts.spark_tasks import (
     PLACE,
     Answer,
     FoldTask,
+    FramePart,
     MergeTask,
     SendTask,
     on_workers,
@@ -77,9 +77,11 @@ class SparkParts(RawParts):
         return 3
 
     def _folded(self, fold: Fold[RawTable]) -> Work:
-        fold_task, merge_task = FoldTask(self.schema, self.columns, fold), MergeTask(fold)
+        fold_task, merge_task = FoldTask(self.parts, self.schema, self.columns, fold), MergeTask(fold)
+        # A part around that of the frame may need other columns than those that are asked of it.
+        columns = self.columns if all(isinstance(part, FramePart) for part in self.parts) else None
         with failures_of_spark():
-            states = _chosen(self.frame, self.columns).mapInArrow(on_workers(fold_task), ANSWERS)
+            states = _chosen(self.frame, columns).mapInArrow(on_workers(fold_task), ANSWERS)
             merged = states.repartition(_GROUPS).mapInArrow(on_workers(merge_task), ANSWERS)
             found = total(map(Answer.read, merged.toLocalIterator()), fold)
         if found.error is not None:
@@ -102,7 +104,7 @@ def spark_parts(frame: Any, schema: Schema) -> SparkParts:
         raise DataError("a Spark frame that streams has no end; write it to a table, and fit that")
     check_names(frame.columns)
     schema.check_names(frame.columns)
-    part = ArrowStream(PLACE, "parquet", partial(_pieces, frame))
+    part = FramePart(PLACE, "parquet", partial(_pieces, frame))
     return SparkParts("parquet", schema, (part,), snapshot=PlanSnapshot.of(frame), frame=frame)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from syntabula.errors import DataError, SyntabulaError
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.parts import pickling as pickling  # for its effect
 from syntabula.table.parts.arrow_parts import ArrowStream
-from syntabula.table.parts.part_reading import folded
+from syntabula.table.parts.part_reading import Part, folded
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.schema import Schema
@@ -131,10 +132,39 @@ def total(answers: Iterable[Answer], fold: Fold[RawTable]) -> Answer:
     return Answer(tuple(seen), n_rows, tuple(said), state)
 
 
+_partition: ContextVar[Batches] = ContextVar("_partition")
+"""The batches of the partition that this worker's task has."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FramePart(ArrowStream):
+    """The records of a frame. Sent to a worker, alone or within another part, it is the worker's partition."""
+
+    def __reduce__(self) -> Any:
+        """Leave the frame behind, which workers do not have."""
+        return PartitionPart, ()
+
+
+@dataclass(frozen=True)
+class PartitionPart:
+    """The records of the partition that this worker's task has, which can be read once."""
+
+    @property
+    def place(self) -> str:
+        """What a message calls it."""
+        return PLACE
+
+    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+        """Yield the records; see `Part.tables`."""
+        batches = _partition.get()
+        return ArrowStream(PLACE, "parquet", lambda _: gathered(batches)).tables(schema, columns)
+
+
 @dataclass(frozen=True)
 class FoldTask:
     """Folds the records of a partition."""
 
+    parts: Sequence[Part]
     schema: Schema
     columns: Sequence[str] | None
     fold: Fold[RawTable]
@@ -142,10 +172,10 @@ class FoldTask:
     def __call__(self, batches: Batches) -> Batches:
         """Yield one answer."""
         number = require("pyspark", "spark").TaskContext.get().partitionId()
-        part = ArrowStream(PLACE, "parquet", lambda _: gathered(batches))
+        _partition.set(batches)
 
         def answer() -> Answer:
-            work = folded((part,), self.schema, self.columns, self.fold)
+            work = folded(self.parts, self.schema, self.columns, self.fold)
             return Answer((number,), work.n_rows, tuple(dict.fromkeys(work.warnings)), work.state)
 
         yield _answered(answer).batch()
