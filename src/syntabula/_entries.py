@@ -220,7 +220,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="tvae",
         name="TVAE",
         home="syntabula.synthesizers.tvae:TVAE",
-        summary="Hidden numbers that a decoder turns into rows, trained on records without privacy.",
+        summary="Hidden numbers that a decoder turns into rows, trained on records.",
         paper="Xu et al. 2019",
         extra="neural",
     ),
@@ -404,6 +404,13 @@ BUILT_IN: tuple[Entry, ...] = (
         home="syntabula.record_models.language:LanguageModel",
         summary="A causal transformer that writes records as clauses in any order, trained on records.",
         extra="neural",
+    ),
+    Entry(
+        kind="record_model",
+        key="pretrained_language",
+        home="syntabula.record_models.pretrained:PretrainedLanguage",
+        summary="A pretrained language model of the user's, fine-tuned on records as clauses in any order.",
+        extra="language",
     ),
     Entry(
         kind="record_model",

@@ -61,11 +61,15 @@ class TestTablesInParts:
 
         assert found[1:] == found[:1] * 2
 
-    def test_without_a_schema_are_refused_before_anything_is_spent(self, parts, run, folder):
+    def test_of_text_without_a_schema_are_refused_before_anything_is_spent(self, parts, run, folder):
+        for file in parts.iterdir():
+            pandas.read_parquet(file).to_csv(file.with_suffix(".csv"), index=False)
+            file.unlink()
+
         ran = run("synth", "parts", "-o", "out.parquet", "--journal", "spent")
 
         assert ran.code == 2
-        assert "needs a schema of all its columns" in ran.err
+        assert "need a schema of all columns" in ran.err
         assert not (folder / "spent").exists()
 
     def test_are_not_mixed_with_what_is_written(self, parts, run):
@@ -102,6 +106,13 @@ class TestTablesInParts:
         assert [f["passes"] for f in facts] == [None, 2, 1]
         assert facts[1]["memory_mb"] < facts[0]["memory_mb"] / 4
         assert "read 2 times" in run("plan", "parts", "--schema", "schema.yaml").out
+
+    def test_need_no_schema(self, parts, run):
+        assert "read 3 times" in run("plan", "parts").out
+        ran = run("synth", "parts", "--out", "out.parquet", "--seed", 1)
+
+        assert ran.code == 0, ran.err
+        assert (parts.parent / "out.parquet").exists()
 
 
 class TestHappyPath:

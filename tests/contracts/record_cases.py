@@ -23,6 +23,7 @@ from syntabula.record_models.language import LanguageModel
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
 from syntabula.record_models.tabular_diffusion import TabularDiffusion
+from syntabula.record_models.variational import Variational
 
 DOMAIN = Domain(("a", "b", "c"), (4, 30, 2), frozenset({"b"}))
 
@@ -167,10 +168,21 @@ CASES = {
 """By the stored kind of their models."""
 QUICK_CASES = thorough_but(("autoregressive", "circuit", "column_trees"), CASES)
 
+PRIVATE_CASES = {kind: case for kind, case in CASES.items() if case.noisy} | {
+    "variational": Case(
+        model=Variational(units=16, hidden=4),
+        training=Training(),
+        method="tvae",
+        taught={},
+        noisy={"noisy": NoisyTraining(steps=20, rate=0.2)},
+    ),
+}
+"""Those that take a budget, and others whose tests without one are their own."""
+
 
 def require_library(kind: str) -> None:
     """Skip a test where what a model needs is not installed."""
-    pytest.importorskip(CASES[kind].library)
+    pytest.importorskip((CASES | PRIVATE_CASES)[kind].library)
 
 
 def fitted(kind: str, table: EncodedTable, model: Any = None, **options: Any) -> Any:
@@ -225,7 +237,7 @@ SCHEMA = st.Schema(
 
 def private(kind: str, **options: Any) -> Any:
     """Return a method with a budget, whose noise is seeded; bins cost nothing."""
-    case = CASES[kind]
+    case = PRIVATE_CASES[kind]
     usual = {"epsilon": 5.0, "seed": 3, "bins": 12, "model": case.model, **(case.noisy or {})}
     usual["preprocessing"] = st.Preprocessing(discretizer="uniform")
     return st.synthesizer(case.method)(**(usual | options))

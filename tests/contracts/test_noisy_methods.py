@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from record_cases import CASES, SCHEMA, private, require_library, table
+from record_cases import PRIVATE_CASES, SCHEMA, private, require_library, table
 
 import syntabula as st
 from syntabula.errors import ArgumentError, BudgetError
@@ -13,7 +13,7 @@ from syntabula.privacy.journal import Journal
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
 
-NOISY = [kind for kind in CASES if CASES[kind].noisy]
+NOISY = [*PRIVATE_CASES]
 
 
 class Interrupted(Exception):
@@ -67,7 +67,13 @@ class TestRun:
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "told"),
-    [("autoregressive", 1), ("autoregressive", 2), ("autoregressive", 4), ("tabular_diffusion", 1)],
+    [
+        ("autoregressive", 1),
+        ("autoregressive", 2),
+        ("autoregressive", 4),
+        ("tabular_diffusion", 1),
+        ("variational", 2),
+    ],
 )
 def test_an_interrupted_training_goes_on_and_pays_nothing_more(kind: str, tmp_path: Path, told: int) -> None:
     require_library(kind)

@@ -47,6 +47,7 @@ METHODS = [
     "argn",
     "tabddpm",
     "tablediffusion",
+    "tvae",
     "pategan",
     "tab-pe",
     "synthpop",

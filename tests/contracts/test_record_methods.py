@@ -123,6 +123,7 @@ class TestOptions:
         parts, notes = st.method_options(CASES[kind].method), st.option_notes(CASES[kind].method)
 
         own = ["training"] if kind in TRAINED else ["growth"]
+        own += ["pretrained"] if kind == "language" else []
         assert [*parts] == ["model", *own, *(["noisy"] if CASES[kind].noisy else [])]
         assert {*notes} == {name for options in parts.values() for name in options}
 

@@ -21,6 +21,7 @@ from syntabula.marginals.domain import all_cliques
 from syntabula.marginals.passes import PassEngine
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.encoded_parts import EncodedParts
+from syntabula.table.parts.found_parts import found_parts
 from syntabula.table.parts.points import Expected
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.repeated import RepeatedPart
@@ -234,6 +235,18 @@ def fitted_by_rules(source, **options) -> tuple[str, set[str]]:
 
 
 class TestRules:
+    def test_without_an_order_are_those_of_the_table_in_memory(self, tmp_path):
+        kept = ["age", "paid"]
+        rules = st.Rules(require=["age <> 7 or not paid"])
+        declared = st.Schema({name: schema()[name] for name in kept}, rules=rules)
+        pq.write_table(arrow().select(kept), tmp_path / "rows.parquet")
+        counts = []
+        for table in (str(tmp_path / "*.parquet"), frame()[kept]):
+            with pytest.warns(CoercionWarning):
+                counts.append(st.MST(seed=1).fit(table, declared).marginals([("age", "paid")])[0])
+
+        assert (counts[0] == counts[1]).all()
+
     def parted(self, folder, n_parts: int, rows: pd.DataFrame):
         folder.mkdir()
         for i, piece in enumerate(np.array_split(np.arange(len(rows)), n_parts)):
@@ -275,6 +288,89 @@ class TestRules:
 
         with pytest.raises(SchemaError, match=r"later\.parquet.*no column 'asked'"):
             st.MST().fit(folder, ruled())
+
+
+def undeclared_rows(n: int = N) -> pd.DataFrame:
+    """Return rows with a key, texts that repeat and others that do not, and values of each kind."""
+    rng = np.random.default_rng(6)
+    return frame(n).assign(
+        order_id=np.arange(n) + 10_000,
+        name=[f"name {i}" for i in rng.permutation(n)],
+        day=[date(2020, 1, 1) + timedelta(days=int(d)) for d in rng.integers(0, 90, n)],
+        ratio=np.append(rng.gamma(2, 30, n - 1).round(1), np.inf),
+        exact=rng.normal(size=n),
+    )
+
+
+def found_in(source, declared=None, **options) -> tuple[str, str, str]:
+    """Return the schema, a hash of the model, and the rows of a release of which nothing, or little, is declared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = st.MST(seed=5, epsilon=20.0, **options).fit(source, declared)
+        with tempfile.TemporaryDirectory() as folder:
+            release.save(Path(folder) / "release.syn")
+            with zipfile.ZipFile(Path(folder) / "release.syn") as file:
+                names = [name for name in sorted(file.namelist()) if name.endswith(".npy")]
+                arrays = b"".join(map(file.read, names))
+        rows = release.sample(50, seed=1)
+    rows = rows if isinstance(rows, pd.DataFrame) else rows.to_pandas()
+    schema = str(release.schema.to_json())
+    return schema, hashlib.sha256(arrays).hexdigest(), rows.astype(str).to_csv(index=False)
+
+
+def undeclared_in_parts(folder, n_parts: int) -> tuple[Path, Path]:
+    """Return a file of all rows, and a folder of files of some each."""
+    folder.mkdir()
+    (folder / "parts").mkdir()
+    table = pa.Table.from_pandas(undeclared_rows(), preserve_index=False)
+    pq.write_table(table, folder / "all.parquet")
+    cuts = [N * i // n_parts for i in range(n_parts + 1)]
+    for i, (a, b) in enumerate(itertools.pairwise(cuts)):
+        pq.write_table(table.slice(a, b - a), folder / "parts" / f"{i}.parquet", row_group_size=90)
+    return folder / "all.parquet", folder / "parts"
+
+
+@pytest.fixture(scope="module")
+def of_file(tmp_path_factory):
+    return found_in(undeclared_in_parts(tmp_path_factory.mktemp("whole") / "rows", 1)[0])
+
+
+class TestWithoutASchema:
+    @pytest.mark.parametrize("n_parts", [1, 7])
+    def test_releases_are_those_of_the_table_in_memory(self, n_parts, tmp_path, of_file):
+        assert found_in(undeclared_in_parts(tmp_path / "rows", n_parts)[1]) == of_file
+        assert all(
+            kind in of_file[0] for kind in ("categorical", "identifier", "'blue'", "boolean", "datetime")
+        )
+
+    def test_of_columns_with_too_many_values_to_hold_they_are_too(self, tmp_path, of_file, monkeypatch):
+        monkeypatch.setattr(Expected, "most", 10)
+        monkeypatch.setitem(found_parts.__kwdefaults__, "most", 3)
+
+        assert found_in(undeclared_in_parts(tmp_path / "rows", 2)[1]) == of_file
+
+    @pytest.mark.thorough
+    def test_of_two_processes_they_are_too(self, tmp_path, of_file, monkeypatch):
+        monkeypatch.setitem(found_parts.__kwdefaults__, "most", 30)
+
+        assert found_in(undeclared_in_parts(tmp_path / "rows", 3)[1], workers=2) == of_file
+
+    def test_with_some_columns_declared_they_are_too(self, tmp_path):
+        file, folder = undeclared_in_parts(tmp_path / "rows", 2)
+        declared = st.Schema({"age": st.Numeric(0, 400, integer=True)}, others="find")
+
+        assert found_in(folder, declared) == found_in(file, declared)
+
+    @pytest.mark.parametrize("kind", ["a LazyFrame", "a DuckDB relation", "a dataset"])
+    def test_of_other_libraries_they_are_those_of_the_frame_that_is_read_whole(self, kind, tmp_path):
+        source = SOURCES[kind](tmp_path)
+        whole = {
+            "a LazyFrame": lambda: source.collect(),
+            "a DuckDB relation": lambda: source.to_arrow_table(),
+            "a dataset": lambda: source.to_table(),
+        }[kind]()
+
+        assert found_in(source)[:2] == found_in(whole)[:2]
 
 
 class TestCounts:
@@ -326,9 +422,23 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"later\.parquet.*'paid'"):
             self.fitted(datasets.dataset(folder))
 
-    def test_of_a_table_without_a_schema_say_how_to_get_one(self, tmp_path):
+    def test_of_text_files_without_a_schema_say_how_to_get_one(self, tmp_path):
         with pytest.raises(ArgumentError, match="syntabula schema"):
-            st.MST().fit(in_parts(tmp_path / "parts", 1))
+            st.MST().fit(in_parts(tmp_path / "parts", 1, suffix=".csv"))
+
+    def test_of_undeclared_columns_that_differ_between_files_name_both(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 2)
+        table = pq.read_table(folder / "1.parquet")
+        texts = table.set_column(2, "age", table.column("age").cast(pa.string()))
+        for other, said in ((texts, "'age' is stored as string"), (table.drop_columns(["paid"]), "'paid'")):
+            pq.write_table(other, folder / "1.parquet")
+
+            with pytest.raises(SchemaError, match=rf"1\.parquet.*{said}"):
+                st.MST().fit(folder)
+
+    def test_of_observed_domains_say_what_to_do(self, tmp_path):
+        with pytest.raises(ArgumentError, match="leave out allow_observed"):
+            st.MST(allow_observed=True).fit(in_parts(tmp_path / "parts", 1))
 
     def test_of_units_say_what_to_do(self, tmp_path):
         declared = st.Schema(schema().columns | {"who": st.Identifier()}, unit="who", rows_per_unit=2)

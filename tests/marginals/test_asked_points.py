@@ -136,6 +136,20 @@ class TestBoundedFold:
         every = np.concatenate([values, values[5:20], values[5:20]])
         assert counts.tolist() == [(every < 0).sum(), (every < 30).sum(), every.size]
 
+    def test_without_anything_to_ask_knows_that_there_were_too_many(self) -> None:
+        fold = BoundedFold(DistinctFold(np.dtype(np.float64)), {}, most=3)
+        state, other = fold.start(), fold.start()
+
+        for _ in range(3):
+            fold.add(state, CountedPoints.of(np.arange(9.0)))
+        fold.add(other, CountedPoints.of(np.arange(2.0)))
+        held = fold.holds(other)
+        fold.merge(other, state)
+
+        assert held
+        assert not fold.holds(state)
+        assert not fold.holds(other)
+
     def test_lets_go_of_no_value_that_occurs_in_many_parts(self) -> None:
         values = np.arange(10.0)
         fold = self.folds(most=10)

@@ -51,3 +51,21 @@ class TestWhatNoiseExplains:
         loss = size * size * 1.2 / 2
         assert Target(("a",), off, off, size * size / 2).explained(1) < loss
         assert len(tried) == 1
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_a_strong_pair_does_not_stop_halfway_to_independence(self, seed: int) -> None:
+        size, records, sigma = 40, 50_000, 20.0
+        places = np.arange(size)
+        shares = np.exp(-np.square(places[:, None] - places) / 8.0) * np.exp(-places / 10.0)
+        exact = records * shares / shares.sum()
+        noise = np.random.default_rng(seed)
+        measured = [
+            Measurement(("a",), exact.sum(axis=1) + noise.normal(0, sigma, size), sigma),
+            Measurement(("b",), exact.sum(axis=0) + noise.normal(0, sigma, size), sigma),
+            Measurement(("a", "b"), exact + noise.normal(0, sigma, (size, size)), sigma),
+        ]
+
+        (found,) = PGM().over(Domain.from_sizes({"a": size, "b": size})).fit(measured).marginals([("a", "b")])
+
+        # It was 0.15 and more.
+        assert np.abs(found - exact).sum() / (2 * records) < 0.14

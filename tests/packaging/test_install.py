@@ -30,6 +30,7 @@ EXTRAS = {
     "excel": ["pandas", "openpyxl"],
     "report": ["matplotlib", "jinja2"],
     "neural": ["torch"],
+    "language": ["transformers", "peft", "torch"],
     "evaluate": ["scipy", "sklearn", "ot", "xgboost"],
     "catboost": ["catboost", "sklearn"],
     "tune": ["optuna", "sklearn"],
@@ -70,6 +71,10 @@ JOBS = {
         "rounds_per_column=1",
         "-o",
         "{table}.made.csv",
+    ],
+    "language": [
+        "-c",
+        "import transformers, peft, syntabula; transformers.AutoModelForCausalLM, peft.LoraConfig",
     ],
     "evaluate": ["-m", "syntabula", "evaluate", "{table}", "{table}"],
     "catboost": [

@@ -51,6 +51,9 @@ MAY_DRAW = {
     "record_models/adversarial": "torch",
     "record_models/expectation": "torch",
     "record_models/causal": "torch",
+    "record_models/pretrained": "torch",
+    "record_models/pretrained_writing": "torch",
+    "record_models/pretrained_folder": "torch",
     # Rows of a released model are tried and counted: post-processing.
     "record_models/conditions_first": "numpy.random",
     "record_models/column_trees": "numpy.random",

@@ -31,7 +31,7 @@ def test_the_loss_is_emphasised_reconstruction_and_divergence() -> None:
     record = torch.tensor([[1, 30]] * 20_000)
 
     def loss(emphasis: float) -> float:
-        network._model = replace(MODEL, emphasis=emphasis)
+        network._emphasis = emphasis
         return float(network.losses(record, torch.Generator().manual_seed(0)).mean())
 
     offsets, places = network._encoder.encoded(record, torch.Generator().manual_seed(0))

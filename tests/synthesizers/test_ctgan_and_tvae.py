@@ -33,13 +33,14 @@ def table(n: int = 2_000) -> pd.DataFrame:
     return pd.DataFrame({"size": size.round(3), "double": 2 * size + rng.normal(0, 0.5, n), "kind": kind})
 
 
+@pytest.mark.parametrize("budget", [st.Budget(1.0, 1e-5), st.Budget.pure(1.0)])
+def test_ctgan_refuses_a_finite_budget_in_one_sentence(budget: st.Budget) -> None:
+    with pytest.raises(BudgetError, match=r"^ctgan trains on records.*; use an infinite epsilon"):
+        st.CTGAN(budget=budget)
+
+
 @pytest.mark.parametrize("key", METHODS)
 class TestRefusals:
-    @pytest.mark.parametrize("budget", [st.Budget(1.0, 1e-5), st.Budget.pure(1.0)])
-    def test_a_finite_budget_is_refused_in_one_sentence(self, key: str, budget: st.Budget) -> None:
-        with pytest.raises(BudgetError, match=f"^{key} trains on records.*; use an infinite epsilon"):
-            st.synthesizer(key)(budget=budget)
-
     def test_without_torch_it_is_said_what_to_install_before_anything_is_read(
         self, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:

@@ -19,6 +19,7 @@ from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
 from syntabula.select.rounds import pairs_of
 from syntabula.synthesizers.plan import GUESSED_ROWS, budget_of, guessed_codec, preparation_of
+from syntabula.table.raw import PhysicalType
 
 WIDE = st.Schema({f"c{i}": st.Categorical(tuple(map(str, range(200)))) for i in range(12)})
 
@@ -188,3 +189,38 @@ def test_each_step_that_counts_takes_longer_with_more_records() -> None:
 
     for one, other in zip(few.steps, many.steps, strict=True):
         assert other.seconds > one.seconds + 1, one.name
+
+
+class TestTablesInParts:
+    SCHEMA = st.Schema(
+        {"kind": st.Boolean(), "few": st.Numeric(0, 300, integer=True), "many": st.Numeric(0.0, 1.0)}
+    )
+
+    def test_take_memory_that_does_not_grow_with_the_records(self) -> None:
+        # A batch, and 12 MB for the column of which values are not held.
+        plans = [st.MST().plan(self.SCHEMA, 10**k, in_parts=True) for k in (7, 9)]
+
+        assert all(plan.table_mb == plans[0].table_mb < 30 for plan in plans)
+        assert plans[1].seconds > 50 * plans[0].seconds
+
+    def test_say_how_often_they_are_read(self) -> None:
+        stored = {
+            "kind": PhysicalType("boolean", "bool"),
+            "few": PhysicalType("integer", "int64"),
+            "many": PhysicalType("float", "double"),
+        }
+
+        declared = st.MST().plan(self.SCHEMA, 10**7, in_parts=True)
+        found = st.MST().plan(None, 10**7, physical=stored, in_parts=True)
+        small = st.MST().plan(self.SCHEMA, 10**4, in_parts=True)
+
+        assert (declared.passes, declared.read_again) == (2, 1)
+        assert "A column with more than 262,144 values" in declared.describe()
+        assert (found.passes, found.read_again) == (3, 2)
+        assert (small.passes, small.read_again) == (2, 0)
+        assert "262,144" not in small.describe()
+
+    def test_of_several_processes_have_a_batch_and_a_state_for_each(self) -> None:
+        one, four = (st.MST(workers=n).plan(self.SCHEMA, 10**7, in_parts=True) for n in (1, 4))
+
+        assert 4 * one.table_mb < four.table_mb < 6 * one.table_mb

@@ -19,8 +19,14 @@ HELD_VALUES = 2**18
 BUCKETS = 2**20
 """Buckets of values by hash. Those of few records hold no value that many share."""
 
+CUTS_AHEAD = 2**16
+"""Cells of a tree that are counted at once where a level would take a pass over the table."""
+
+PLACES = 2**26
+"""Places by hash that are marked where it is asked whether values repeat."""
+
 _COUNTS, _VALUES = "counts", "values"
-_HELD, _ASKED = "held ", "asked of "
+_HELD, _ASKED, _TOO_MANY = "held ", "asked of ", "too many"
 _LONGEST = 64
 """The run of values that were joined because they were many."""
 
@@ -72,6 +78,29 @@ class CodeFold(Fold[CountedPoints]):
     def counts(self, state: State) -> NDArray[np.int64]:
         """Return the number of records of each code [size]."""
         return state[_COUNTS]
+
+
+@dataclass(frozen=True, eq=False)
+class OccupiedFold(Fold[CountedPoints]):
+    """Marks the places by hash that values take: nearly as many as there are distinct values, in 8 MB."""
+
+    def start(self) -> State:
+        """Return no place taken."""
+        return {_COUNTS: np.zeros(PLACES // 8, np.uint8)}
+
+    def add(self, state: State, part: CountedPoints) -> None:
+        """Add the records of a part."""
+        places = hashed(part.values) % np.uint64(PLACES)
+        bits = np.left_shift(1, places % np.uint64(8)).astype(np.uint8)
+        np.bitwise_or.at(state[_COUNTS], (places // np.uint64(8)).astype(np.intp), bits)
+
+    def merge(self, state: State, other: State) -> None:
+        """Add a state of other records."""
+        state[_COUNTS] |= other[_COUNTS]
+
+    def taken(self, state: State) -> int:
+        """Return how many places are taken."""
+        return int(np.bitwise_count(state[_COUNTS]).sum(dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +215,7 @@ class BoundedFold(Fold[CountedPoints]):
 
     def holds(self, state: State) -> bool:
         """Return whether a state holds the values."""
-        return not any(name.startswith(_ASKED) for name in state)
+        return _TOO_MANY not in state
 
     def points(self, state: State) -> CountedPoints:
         """Return the values that a state holds."""
@@ -209,6 +238,7 @@ class BoundedFold(Fold[CountedPoints]):
 
     def _let_go(self, state: State, points: CountedPoints) -> None:
         state.clear()
+        state[_TOO_MANY] = np.zeros(0, np.int64)
         for name, fold in self.asked.items():
             answer = fold.start()
             fold.add(answer, points)
@@ -216,12 +246,18 @@ class BoundedFold(Fold[CountedPoints]):
 
 
 def bucket_of(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the bucket of each value [n], by a hash of it (Steele, Lea, Flood 2014, SplitMix)."""
+    """Return the bucket of each value [n], by a hash of it."""
+    return (hashed(values) >> np.uint64(44)).astype(np.int64)
+
+
+def hashed(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return 64 bits that all depend on all bits of each value [n] (Steele, Lea, Flood 2014, SplitMix)."""
     # Adding 0 makes -0.0 and 0.0, which are equal, one value.
     words = (values + 0).view(np.uint64)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (words >> np.uint64(44)).astype(np.int64)
+    found: NDArray[np.uint64] = words ^ (words >> np.uint64(31))
+    return found
 
 
 def halving_cuts(

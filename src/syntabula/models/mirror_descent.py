@@ -18,6 +18,13 @@ _MOST_MOMENTUM = 0.95
 _LEAST_STEP = 1e-300
 _SETTLE_EVERY = 16
 _SINGLE = 1e-5
+_PART_OF_NOISE = 0.7
+"""Part of the loss that noise explains to which a fit brings a target that noise does not explain when it begins.
+
+A fit takes up some of the noise with its first steps, and so comes as near to the measurements as the true table is
+while it still lies between that and independence: strong pairs came out too weak. What noise explains from the start is
+left as it is.
+"""
 IMPOSSIBLE = 1e5
 """How far below all others the stored log-potential of an impossible cell lies: its exponential is exactly 0."""
 
@@ -62,7 +69,7 @@ def estimate(
         total: Number of records.
         iterations: Most steps.
         tolerance: Stop when L decreases by less than this fraction over ten steps.
-        stop_at_noise: Stop when noise explains the distance of every clique from its measurement.
+        stop_at_noise: Stop when each clique is as near to its measurement as is worth it, see `_PART_OF_NOISE`.
 
     Returns:
         The potentials, one table per target, and the precision in which their product can be computed.
@@ -77,11 +84,13 @@ def estimate(
         losses, gradient = objective(theta)
     before, momentum = theta, 0
     moves = _moves([t.clique for t in targets])
-    explained = np.array([t.explained(len(targets)) for t in targets])
+    near = np.array([t.explained(len(targets)) for t in targets])
+    noisy = np.array([t.noise > 0 for t in targets])
+    near[noisy & (losses > near)] *= _PART_OF_NOISE
     step = 1.0 / max(t.curvature(total) for t in targets)
     history = [float(losses.sum())]
     for _ in range(iterations):
-        if stop_at_noise and np.all(losses <= explained):
+        if stop_at_noise and np.all(losses <= near):
             break
         keep = min(momentum / (momentum + 3), _MOST_MOMENTUM)
         trial = theta - step * gradient

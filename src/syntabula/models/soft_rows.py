@@ -20,7 +20,7 @@ from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import MarginalModel, bound
+from syntabula.models.base import BoolArray, MarginalModel, bound
 from syntabula.models.goal_groups import group_goals, group_numbers
 from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
@@ -33,6 +33,8 @@ _USUAL_PART = 0.3
 _SECONDS_PER_OPERATION = 6e-12
 _SECONDS_PER_STEP = 2e-3
 
+_MOST_RULED_CELLS = 20_000
+"""Cells of a table of possible combinations above which a fit ignores it, and rows are checked when they are drawn."""
 _ALWAYS_THERE = ("auto", "cpu")
 """Names of devices that every machine with torch has."""
 
@@ -73,6 +75,7 @@ class SoftRowsModel(MarginalModel, ABC):
     _rows: ProductMixture | None = field(default=None, repr=False)
     _arrays: Arrays = field(default_factory=dict, repr=False)
     _fitted: Mapping[Clique, int] = field(default_factory=dict, repr=False)
+    _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         normalise(
@@ -141,6 +144,26 @@ class SoftRowsModel(MarginalModel, ABC):
         """The soft rows; one uniform row for an unfitted model."""
         return even_rows(self.domain) if self._rows is None else self._rows
 
+    @property
+    def possible(self) -> Mapping[Clique, BoolArray]:
+        """Which combinations of codes are possible."""
+        return self._possible
+
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Self:
+        """Return the same model, whose fits move rows out of cells that are not possible, as far as rows can."""
+        return replace(self, _possible=dict(cells))
+
+    @property
+    def _ruled(self) -> dict[Clique, BoolArray]:
+        """Which cells are possible, for the tables that fit the domain and are small."""
+        return {
+            clique: cells
+            for clique, cells in self._possible.items()
+            if cells.size <= _MOST_RULED_CELLS
+            and all(c in self.domain for c in clique)
+            and self.domain.shape(clique) == cells.shape
+        }
+
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain.
 
@@ -187,8 +210,10 @@ class SoftRowsModel(MarginalModel, ABC):
         space = self._measurable
         counted = Counter(space.canonical(m.clique) for m in measurements)
         total = consistent_total(measurements)
-        targets = [t for t in joined_targets(space, measurements) if t.clique and t.weight.any()]
-        if not targets:
+        ruled = self._ruled
+        joined = joined_targets(space, measurements, ruled)
+        targets = [t for t in joined if t.clique and (t.weight.any() or t.possible is not None)]
+        if not any(t.weight.any() for t in targets):
             return replace(self, _total=total)
         device = pick_device(self.device)
         rng = np.random.default_rng([self.seed, sum(counted.values())])
@@ -277,7 +302,7 @@ class SoftRowsModel(MarginalModel, ABC):
         """Refuse measurements that do not match the domain, or whose fit would exceed the memory limit."""
         space = self._measurable
         check_measurements(space, measurements)
-        cliques = {space.canonical(m.clique) for m in measurements}
+        cliques = {space.canonical(m.clique) for m in measurements} | {*self._ruled}
         needed = self._fit_mb(list(cliques))
         if needed > self.max_memory_mb:
             raise ResourceError(

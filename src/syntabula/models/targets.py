@@ -26,6 +26,10 @@ _UNKNOWN = 1e-6
 """Cells whose precision is below this fraction of their table's largest count as not measured."""
 _UNKNOWN_WEIGHT = 1e-12
 """The same for the square of the precision."""
+_SURER = 10.0
+"""Precision at which an impossible cell is empty, in that of the best measured cell."""
+_NEARLY_NONE = 1.0
+"""Sum of squared standardised counts in a goal's impossible cells that is near enough to none."""
 _PART_OF_SAMPLING = 0.1
 """Error of a fit without noise that is near enough, as a part of the error of a sample of as many records."""
 _LEAST_ERROR = 0.1
@@ -190,7 +194,8 @@ def make_goals(
     """Return a goal for each target.
 
     A squared difference is weighted by 1 / the standard deviation of its noise, and more for the newest
-    targets: equation 6 of Chen, Gong, Wang, MargNet.
+    targets: equation 6 of Chen, Gong, Wang, MargNet. Impossible cells are wanted empty, with the weight of a new
+    cell that was measured with the least noise of any.
 
     Args:
         targets: Counts to reach, with cliques in the order of the domain.
@@ -204,14 +209,20 @@ def make_goals(
         sharpness = np.sqrt(target.weight)
         sharpness[sharpness <= _UNKNOWN * sharpness.max()] = 0
         noisy = np.count_nonzero(sharpness) if target.noise else 0
+        explained = noisy + 2 * math.sqrt(2 * noisy)
         importance = (emphasis if target.clique in newest else 1.0) / largest
+        weight = sharpness * importance
+        if target.possible is not None:
+            sharpness[~target.possible] = largest * _SURER
+            weight[~target.possible] = emphasis
+            explained += _NEARLY_NONE
         goals.append(
             Goal(
                 target.clique,
                 wanted=(target.mean / total).astype(np.float32),
                 precision=(sharpness * total).astype(np.float32),
-                weight=(sharpness * importance).astype(np.float32),
-                explained=noisy + 2 * math.sqrt(2 * noisy),
+                weight=weight.astype(np.float32),
+                explained=explained,
             )
         )
     return goals

@@ -15,12 +15,13 @@ from syntabula.errors import DomainWarning, PrivateDomainError
 from syntabula.prepare.bounds import MISSING_TAIL
 from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.prepare.private_domain import extract_column
+from syntabula.prepare.searched import SearchedColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.files.cell_kinds import CELL_KINDS, N_FAMILIES, TEXT, column_type, likely_type
 from syntabula.table.files.delimited import DelimitedFile
-from syntabula.table.raw import PhysicalType, RawTable
+from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import listed
 
@@ -102,7 +103,7 @@ def find_type(
 
 
 def find_columns(
-    table: RawTable,
+    table: Mapping[str, RawColumn | SearchedColumn],
     shares: Mapping[str, Fraction],
     *,
     delta: Fraction,
@@ -110,17 +111,19 @@ def find_columns(
     noise: NoiseSource,
     progress: Progress,
     cut_off: dict[str, float],
+    n_estimated: float = 0.0,
 ) -> dict[str, Column]:
     """Find the domains of columns, and warn of those that noise hides.
 
     Args:
-        table: Table as read.
+        table: All columns of a table, by name.
         shares: Fraction of the whole budget for each column to be found; the others are declared.
         delta: Chance to fail that all categories together may take.
         ledger: Pays for the spends.
         noise: Draws the noise.
         progress: Called with the name of a step and the fraction that is done.
         cut_off: Gets the noisy fraction of the values beyond the bounds of a column, if it is worth saying.
+        n_estimated: Released number of records; 0 if it is not known.
 
     Returns:
         The columns in the order of the shares, with provenance `private`.
@@ -128,18 +131,25 @@ def find_columns(
     Raises:
         PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
     """
-    n_labels = sum(table.columns[name].physical.is_labels for name in shares)
+    n_labels = sum(table[name].physical.is_labels for name in shares)
     each = delta / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
     beyond: dict[str, float] = {}
     # Declared columns are not hidden.
-    n_known = sum(n not in shares or raw.physical.is_ordered for n, raw in table.columns.items())
+    n_known = sum(n not in shares or raw.physical.is_ordered for n, raw in table.items())
     for name, share in one_by_one(shares, "find the domains", progress):
-        raw = table.columns[name]
+        raw = table[name]
         try:
             columns[name] = extract_column(
-                name, raw, share=share, delta=each, ledger=ledger, noise=noise, beyond=beyond
+                name,
+                raw,
+                share=share,
+                delta=each,
+                ledger=ledger,
+                noise=noise,
+                beyond=beyond,
+                n_estimated=n_estimated,
             )
         except PrivateDomainError:
             hidden.append(name)
@@ -158,19 +168,19 @@ def find_columns(
         f"{_percentages(list(cut_off.values()))} of the values (noisy counts); declare bounds in a schema to keep them",
     )
     warn_of_hidden(
-        [n for n, c in columns.items() if isinstance(c, Identifier) and table.columns[n].physical.is_labels],
+        [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels],
         "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
         "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or raise "
-        "epsilon or the share of preprocessing",
+        "epsilon or the share of preprocessing; for keys in their own form, declare {kind: identifier} with a pattern",
     )
-    columns |= {name: hidden_domain(table.columns[name].physical) for name in hidden}
+    columns |= {name: hidden_domain(table[name].physical) for name in hidden}
     for value, of_numbers in (("0", True), ("1970-01-01", False)):
         warn_of_hidden(
             [name for name in hidden if isinstance(columns[name], Numeric) == of_numbers],
             f"at this budget, noise hides where values lie, if there are any, so each of them is replaced by {value}; "
             "declare the bounds in a schema to learn the values, or leave the column out",
         )
-    if len(columns) == len(table.columns) and all(isinstance(c, Identifier) for c in columns.values()):
+    if len(columns) == len(table) and all(isinstance(c, Identifier) for c in columns.values()):
         raise PrivateDomainError(
             "no column's domain was found: at this budget, noise hides what the columns hold. Declare the domains in "
             "a schema, raise epsilon or the share of preprocessing, or use more records"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     from syntabula.privacy.units import Units
     from syntabula.table.coding.unit_sizes import UnitSizes
     from syntabula.table.files.delimited import DelimitedFile
+    from syntabula.table.parts.found_parts import FoundParts
     from syntabula.table.parts.points import CountedColumns
+    from syntabula.table.parts.raw_parts import RawParts
     from syntabula.table.raw import PhysicalType
 
 _COUNT_STEP = "count the records"
@@ -227,7 +229,7 @@ class Preparation:
 
     def codec(
         self,
-        table: RawTable | CountedColumns,
+        table: RawTable | CountedColumns | FoundParts,
         schema: Schema | None,
         ledger: Ledger,
         noise: NoiseSource,
@@ -241,7 +243,7 @@ class Preparation:
 
         Args:
             table: The table, of which a unit has no more rows than its schema keeps; or, where all columns are declared,
-                the values of those whose bins depend on them.
+                the values of those whose bins depend on them; or what a pass over a table in parts found.
             schema: The declared columns.
             ledger: Pays for every answer.
             noise: Draws the noise.
@@ -254,22 +256,30 @@ class Preparation:
         """
         n_estimated = 0.0 if counted is None else max(float(counted.values[0]), 1.0)
         unit_sizes = self._unit_sizes(units, ledger, noise)
+        values = table
         if not is_whole(schema):
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
+            from syntabula.table.parts.found_parts import FoundParts
 
-            assert isinstance(table, RawTable)
+            assert isinstance(table, RawTable | FoundParts)
             delta = self._delta_for(ledger, self.n_labels)
             found = find_columns(
-                table,
+                table.columns,
                 self.grown(self.domains, counted),
                 delta=delta,
                 ledger=ledger,
                 noise=noise,
                 progress=progress,
                 cut_off={} if cut_off is None else cut_off,
+                n_estimated=n_estimated,
             )
             schema = completed(schema, table.columns, found)
+            if isinstance(table, FoundParts):
+                # Now that their domains are found, the columns are asked for the points of these.
+                values = self.counted_columns(table.parts, schema)
+        # What a pass found in the place of a table in parts is asked above.
+        found_values = cast("RawTable | CountedColumns", values)
         most_bins = self.most_bins(ledger.budget, n_estimated)
         # Of columns that were found, it is known only now which ones may fail.
         failing = sum(
@@ -293,7 +303,7 @@ class Preparation:
                     ledger=ledger,
                     noise=noise,
                 )
-                codes[name] = refinement.codes(table.columns[name])
+                codes[name] = refinement.codes(found_values.columns[name])
         return Codec.plan(
             schema,
             bins=most_bins,
@@ -302,6 +312,16 @@ class Preparation:
             roundness={name: found.roundness for name, found in codes.items() if found.roundness is not None},
             unit_sizes=unit_sizes,
         )
+
+    def counted_columns(self, parts: RawParts, schema: Schema) -> CountedColumns:
+        """Return the values of the columns whose bins depend on them, by one pass that reads no others."""
+        from syntabula.prepare.refinement import expected_of
+        from syntabula.table.parts.points import CountedColumns, columns_of
+
+        ordered = {n: c for n in self.refinements if isinstance(c := schema[n], Ordered)}
+        if not ordered:
+            return CountedColumns({})
+        return columns_of(parts, {n: expected_of(c, self.settings) for n, c in ordered.items()})
 
     def _unit_sizes(self, units: Units | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
         """Count the units by their number of rows, so that synthetic ones have as many."""

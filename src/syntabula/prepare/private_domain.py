@@ -5,22 +5,26 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syntabula.marginals.distinct import CountedPoints
+from syntabula.marginals.point_folds import CodeFold
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.prepare.preprocessing import LEAST_FAILURE
+from syntabula.prepare.refinement import Points
+from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
-from syntabula.table.coding.column_codes import ordered_points
+from syntabula.table.coding.levels import MOST_DECIMALS, decimal_levels, time_levels
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -40,7 +44,9 @@ from syntabula.table.schema.key_names import is_key_name
 from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.time_formats import fitted_format
 
-MOST_DECIMALS = 6
+LEAST_LABEL = 2.0**-18
+"""Part of the records that a category holds at least; of a table beyond memory, the others need not be known."""
+
 LEVEL_SHARE = Fraction(1, 4)
 """Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
@@ -52,19 +58,25 @@ MOST_REPEATED = 20
 
 _RESOLUTIONS = list(MICROSECONDS)
 _CLOCK_RESOLUTIONS = [resolution for resolution in MICROSECONDS if resolution not in ("day", "hour")]
+TIME_LEVELS = CodeFold(partial(time_levels, resolutions=_RESOLUTIONS), len(_RESOLUTIONS))
+CLOCK_LEVELS = CodeFold(partial(time_levels, resolutions=_CLOCK_RESOLUTIONS), len(_CLOCK_RESOLUTIONS))
+DECIMAL_LEVELS = CodeFold(decimal_levels, MOST_DECIMALS + 3)
+LEVELS = {"datetime": TIME_LEVELS, "time": CLOCK_LEVELS, "float": DECIMAL_LEVELS}
+"""Levels of fineness by the kind of a column."""
 _UINT64_END = 2**64 - 1
 _INT64_END = 2**63 - 1
 
 
 def extract_column(
     name: str,
-    raw: RawColumn,
+    raw: RawColumn | SearchedColumn,
     *,
     share: Fraction,
     delta: Fraction,
     ledger: Ledger,
     noise: NoiseSource,
     beyond: dict[str, float] | None = None,
+    n_estimated: float = 0.0,
 ) -> Column:
     """Find the domain of one column and declare it `private`.
 
@@ -79,12 +91,13 @@ def extract_column(
 
     Args:
         name: Name of the column.
-        raw: The column as read.
+        raw: The column as read, or what can be asked of one of a table in parts.
         share: Fraction of the whole budget.
         delta: Fraction of the budget's delta, for labels only.
         ledger: Pays for the spends.
         noise: Draws the noise.
         beyond: Gets the noisy fraction of the values that lie outside the bounds, by the name of the column.
+        n_estimated: Released number of records; 0 if it is not known.
 
     Returns:
         The declared column, with provenance `private`.
@@ -94,7 +107,9 @@ def extract_column(
         SchemaError: If the stored type has no domain to find.
     """
     raw.physical.require_domain(name)
-    search = _Search(name, raw, share, ledger, noise, {} if beyond is None else beyond)
+    cells = WholeColumn(raw) if isinstance(raw, RawColumn) else raw
+    least = max(int(n_estimated * LEAST_LABEL), 1)
+    search = _Search(name, cells, share, ledger, noise, {} if beyond is None else beyond, least)
     if raw.physical.is_labels:
         return search.text(delta) if raw.physical.kind == "text" else search.codes(delta)
     match raw.physical.kind:
@@ -125,7 +140,7 @@ class FoundCategories:
 
 
 def extract_categories(
-    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str
+    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str, least: int = 1
 ) -> FoundCategories:
     """Find the categories that enough records share.
 
@@ -139,11 +154,12 @@ def extract_categories(
         share: Fraction of the whole budget, which must have a delta.
         delta: Upper bound on the probability of releasing a label that only one record has.
         step: Name of this spend in the ledger.
+        least: Number of records below which a category is not found; see `LabelCurator.frequent`.
 
     Returns:
         The categories.
     """
-    found = column.frequent(share=share, delta=delta, step=step)
+    found = column.frequent(share=share, delta=delta, step=step, least=least)
     return FoundCategories(tuple(x for x in found if x is not None), None in found)
 
 
@@ -176,11 +192,12 @@ class _Search:
     def __init__(
         self,
         name: str,
-        raw: RawColumn,
+        raw: SearchedColumn,
         share: Fraction,
         ledger: Ledger,
         noise: NoiseSource,
         beyond: dict[str, float],
+        least: int,
     ) -> None:
         self.name = name
         self.step = domain_step(name)
@@ -189,6 +206,7 @@ class _Search:
         self.ledger = ledger
         self.noise = noise
         self.beyond = beyond
+        self.least = least
 
     def boolean(self) -> Column:
         name = self.raw.physical.name
@@ -200,7 +218,7 @@ class _Search:
 
     def clock(self) -> Column:
         """Find the resolution; both bounds of a day are known."""
-        levels = _time_levels(self.raw.values[~self.raw.missing], _CLOCK_RESOLUTIONS)
+        levels = self.raw.coded(CLOCK_LEVELS)
         level = extract_level(
             self._curator(levels, 0), len(_CLOCK_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step
         )
@@ -222,13 +240,13 @@ class _Search:
         return None if format is None else NumberFormat.of(format).for_decimals(format, decimals)
 
     def _has_missing(self, share: Fraction) -> bool:
-        n_present = int((~self.raw.missing).sum())
-        column = self._curator(np.zeros(n_present, dtype=np.int64), self.raw.missing.size - n_present)
+        n_present, n_missing = self.raw.numbers()
+        column = self._curator(_alike(n_present), n_missing)
         answer = column.histogram([0, 2], share=share, step=self.step, count_missing=True)
         return bool(answer.values[-1] > answer.above_noise(MISSING_TAIL))
 
     def text(self, delta: Fraction) -> Column:
-        found = self._categories([x if _is_unicode(x) else None for x in self._present()], delta)
+        found = self._categories(lambda x: x if _is_unicode(x) else None, delta)
         if not found.labels:
             return Identifier(nullable=found.has_missing, provenance="private")
         other = "other"
@@ -240,21 +258,19 @@ class _Search:
 
     def codes(self, delta: Fraction) -> Column:
         # No number can represent all the others.
-        found = self._categories([repr(x + 0) if math.isfinite(x) else None for x in self._present()], delta)
+        found = self._categories(lambda x: repr(x + 0) if math.isfinite(x) else None, delta)
         if not found.labels:
             return Identifier(integer=True, nullable=found.has_missing, provenance="private")
         read = int if self.raw.physical.kind == "integer" else float
         return Categorical(tuple(sorted(map(read, found.labels))), nullable=True, provenance="private")
 
-    def _present(self) -> list[Any]:
-        present: list[Any] = self.raw.values[~self.raw.missing].tolist()
-        return present
-
-    def _categories(self, labels: Iterable[CellText], delta: Fraction) -> FoundCategories:
-        counts = Counter(labels)
-        counts[None] += int(self.raw.missing.sum())
+    def _categories(self, label: Callable[[Any], CellText], delta: Fraction) -> FoundCategories:
+        counts: Counter[CellText] = Counter()
+        for cell, number in self.raw.labels(self.least).items():
+            counts[label(cell)] += number
+        counts[None] += self.raw.numbers()[1]
         column = LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
-        return extract_categories(column, share=self.share, delta=delta, step=self.step)
+        return extract_categories(column, share=self.share, delta=delta, step=self.step, least=self.least)
 
     def whole(self, share: Fraction) -> Column:
         if is_key_name(self.name):
@@ -267,13 +283,14 @@ class _Search:
     def _key(self, share: Fraction) -> Column | None:
         """Return an identifier if values hardly repeat, so that they name records.
 
-        Each record counts once: as the first with its value, as a repetition, or as missing. Which record is the first
-        does not matter: adding one changes one of the three numbers by one.
+        Each record counts once: as the first whose value takes a place by hash, as a repetition, or as missing. Which
+        record is the first does not matter: adding one changes one of the three numbers by one. There are 2^26 places, so
+        that hardly any two values share one unless there are more than a few million.
         """
-        present = self.raw.values[~self.raw.missing]
-        n_distinct = np.unique(present).size
-        repeats = np.repeat([0, 1], [n_distinct, present.size - n_distinct])
-        column = self._curator(repeats, self.raw.values.size - present.size)
+        n_present, n_missing = self.raw.numbers()
+        n_first = self.raw.places_taken()
+        every = CountedPoints(np.arange(2), np.array([n_first, n_present - n_first]))
+        column = self._curator(every.where(every.counts > 0), n_missing)
         answer = column.histogram(range(3), share=share, step=self.step, count_missing=True)
         first, repeated, missing = answer.values.tolist()
         if first <= answer.above_noise(LEAST_FAILURE) or first * MOST_REPEATED < repeated:
@@ -282,7 +299,7 @@ class _Search:
         return Identifier(integer=True, nullable=has_missing, provenance="private")
 
     def _whole(self, share: Fraction) -> Column:
-        limits = (0, _UINT64_END) if self.raw.values.dtype == np.uint64 else (-(2**63), _INT64_END)
+        limits = (0, _UINT64_END) if self.raw.is_unsigned else (-(2**63), _INT64_END)
         if self.raw.physical.kind != "integer":
             limits = (-(2**53), 2**53)
         found = self._bounds(Numeric(*limits, integer=True), share)
@@ -299,8 +316,9 @@ class _Search:
         if self.raw.physical.kind == "decimal" and scale is not None and 0 <= scale <= MOST_DECIMALS:
             decimals, share = scale, self.share
         else:
-            levels = _decimal_levels(self.raw)
-            column = self._curator(levels, 0)
+            # The last code is of values that are not finite.
+            levels = self.raw.coded(DECIMAL_LEVELS)
+            column = self._curator(levels.where(levels.values < DECIMAL_LEVELS.size - 1), 0)
             decimals = extract_level(
                 column, MOST_DECIMALS + 2, share=self.share * LEVEL_SHARE, step=self.step
             )
@@ -342,8 +360,7 @@ class _Search:
         )
 
     def moment(self) -> Column:
-        values = self.raw.values[~self.raw.missing]
-        column = self._curator(_time_levels(values, _RESOLUTIONS), 0)
+        column = self._curator(self.raw.coded(TIME_LEVELS), 0)
         level = extract_level(column, len(_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step)
         resolution: Any = _RESOLUTIONS[level]
         zone = self.raw.physical.timezone
@@ -369,13 +386,13 @@ class _Search:
         )
 
     def _bounds(self, widest: Ordered, share: Fraction) -> FoundBounds:
-        points, n_missing = ordered_points(widest, self.raw)
+        points, n_missing = self.raw.points(widest)
         unit = float(1 / widest.unit) if isinstance(widest, Numeric) else None
         found = extract_bounds(self._curator(points, n_missing), share=share, step=self.step, unit=unit)
         self.beyond[self.name] = found.beyond
         return found
 
-    def _curator(self, points: NDArray[Any], n_missing: int) -> ColumnCurator:
+    def _curator(self, points: Points, n_missing: int) -> ColumnCurator:
         return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)
 
 
@@ -387,21 +404,6 @@ def _is_unicode(label: CellText) -> bool:
     return True
 
 
-def _time_levels(values: NDArray[Any], resolutions: Sequence[str]) -> NDArray[np.int64]:
-    """Return the position of the coarsest resolution that represents each time."""
-    levels = np.full(values.size, len(resolutions) - 1, dtype=np.int64)
-    for level in range(len(resolutions) - 2, -1, -1):
-        levels[values % MICROSECONDS[resolutions[level]] == 0] = level
-    return levels
-
-
-def _decimal_levels(raw: RawColumn) -> NDArray[np.int64]:
-    """Return the number of decimals that each value needs, 0 to 6, or 7 for more."""
-    values = raw.values[~raw.missing].astype(np.float64)
-    values = values[np.isfinite(values)]
-    levels = np.full(values.size, MOST_DECIMALS + 1, dtype=np.int64)
-    for decimals in range(MOST_DECIMALS, -1, -1):
-        scale = 10.0**decimals
-        inside = np.flatnonzero(np.abs(values) <= MAX_GRID / scale)
-        levels[inside[np.rint(values[inside] * scale) / scale == values[inside]]] = decimals
-    return levels
+def _alike(number: int) -> CountedPoints:
+    """Return so many equal values."""
+    return CountedPoints(np.zeros(min(number, 1), dtype=np.int64), np.full(min(number, 1), number, np.int64))

@@ -19,7 +19,7 @@ from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins, integer_dtype
 from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.distinct import CountedPoints
-from syntabula.marginals.point_folds import CodeFold, as_cuts, halving_cuts
+from syntabula.marginals.point_folds import CUTS_AHEAD, CodeFold, as_cuts, halving_cuts
 from syntabula.prepare.atoms import (
     MOST_POINTS,
     Atoms,
@@ -32,7 +32,7 @@ from syntabula.prepare.atoms import (
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
 from syntabula.prepare.preprocessing import Part, Preprocessing
 from syntabula.prepare.rounding import CountedLevels, count_levels, steps_of
-from syntabula.privacy.doors.columns import CUTS_AHEAD, ColumnCurator
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.coding.column_codes import ordered_points

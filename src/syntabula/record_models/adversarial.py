@@ -89,7 +89,7 @@ class Adversarial(LatentRows):
 
     def _inputs(self, n: int, shares: FloatArray, rng: np.random.Generator) -> FloatTable:
         """Draw hidden numbers, and conditions by their shares [n, hidden + conditions]."""
-        hidden = rng.standard_normal((n, self.hidden), dtype=np.float32)
+        hidden = rng.standard_normal((n, self._n_hidden), dtype=np.float32)
         conditions = np.zeros((n, shares.size), dtype=np.float32)
         if shares.size:
             conditions[np.arange(n), rng.choice(shares.size, n, p=shares)] = 1.0
@@ -97,7 +97,7 @@ class Adversarial(LatentRows):
 
     def _kept_shapes(self, widths: Widths) -> Shapes:
         shapes: dict[str, tuple[int, ...]] = {}
-        inputs, outputs = self.hidden + widths.whole, widths.offsets + widths.blocks
+        inputs, outputs = self._n_hidden + widths.whole, widths.offsets + widths.blocks
         for layer in range(self.layers):
             shapes |= {f"layer/{layer}": (inputs, self.units), f"bias/{layer}": (self.units,)}
             inputs += self.units
@@ -178,7 +178,7 @@ class AdversarialNetwork:
         real = torch.cat(
             [offsets, offsets.new_zeros(n, widths.blocks).scatter_(1, places, 1.0), condition], 1
         )
-        hidden = torch.randn((n, model.hidden), generator=random, device=records.device)
+        hidden = torch.randn((n, model._n_hidden), generator=random, device=records.device)
         outputs = self._generated(torch.cat([hidden, condition], 1))
         logits = outputs[:, widths.offsets :]
         soft = self._encoder.encoding.blocks.soft_draws(logits, model.temperature, random)

@@ -24,6 +24,14 @@ COUNTED_ROWS = 50_000
 class RecordModel(Model, Protocol):
     """A model that is trained on records; like a `MarginalModel` a frozen dataclass of its options and its state."""
 
+    @property
+    def noisy_levels(self) -> int | None:
+        """Most codes of a column that a training with noise tells apart; None for all.
+
+        More are merged before, by released one-way marginals, and drawn by these.
+        """
+        return None
+
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training on so many rows over a domain takes, from a timed step on a made-up batch.
 

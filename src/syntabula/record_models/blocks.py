@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FloatTable = NDArray[np.float32]
 
 _SHORTEST_WAIT = np.float32(3e-8)
+_ROUNDS, _LONGEST_MOVE, _LEAST_SHARE = 10, 2.0, 1e-12
 
 
 class Blocks:
@@ -91,9 +92,27 @@ class Blocks:
 
     def shares(self, logits: FloatTable, column: int) -> FloatTable:
         """Return the probabilities of a column's codes in each row of logits [rows, codes]."""
-        block = logits[:, self.starts[column] : self.starts[column] + self.sizes[column]]
-        found: FloatTable = np.exp(block - block.max(1, keepdims=True))
-        found /= found.sum(1, keepdims=True)
+        return _softmax(logits[:, self.starts[column] : self.starts[column] + self.sizes[column]])
+
+    def biases_towards(self, logits: FloatTable, log_shares: Sequence[FloatTable]) -> FloatTable:
+        """Return what to add to all rows of logits, so that the mean of their distributions is near to some shares.
+
+        Each round adds to each code the logarithm of what its share should be over what it is.
+
+        Args:
+            logits: [rows, width].
+            log_shares: Logarithm of each code's share, by column.
+
+        Returns:
+            [width].
+        """
+        found = np.zeros(self.width, dtype=np.float32)
+        for column, wanted in enumerate(log_shares):
+            part = slice(self.starts[column], self.starts[column] + self.sizes[column])
+            for _ in range(_ROUNDS):
+                reached = _softmax(logits[:, part] + found[part]).mean(0, dtype=np.float64)
+                moved = wanted - np.log(np.maximum(reached, _LEAST_SHARE))
+                found[part] += np.clip(moved, -_LONGEST_MOVE, _LONGEST_MOVE)
         return found
 
 
@@ -107,3 +126,9 @@ def first_weights(
         drawn = 2 * torch.rand(shape, generator=random, device=device) - 1
         weights[name] = drawn / max(shape[0], 1) ** 0.5 if len(shape) == 2 else torch.zeros_like(drawn)
     return weights
+
+
+def _softmax(logits: FloatTable) -> FloatTable:
+    found: FloatTable = np.exp(logits - logits.max(1, keepdims=True))
+    found /= found.sum(1, keepdims=True)
+    return found

@@ -9,12 +9,11 @@ from fractions import Fraction
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
-from syntabula.models.recoded import RecodedModel
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.mean_embedding import MeanEmbedding
-from syntabula.record_models.one_way import OneWayStart, merged_levels
+from syntabula.record_models.one_way import OneWayStart
 from syntabula.record_models.representation import one_way_counts
 
 _ONE_WAY = "measure one-way marginals"
@@ -64,15 +63,12 @@ class EmbeddingLearner:
         """Release one-way marginals and feature sums, and return the trained model."""
         progress(_ONE_WAY, 0.0)
         start = OneWayStart.of(doors, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
-        doors, measured = start.doors, start.measured
-        recoding = merged_levels(doors.domain, one_way_counts(measured), self.model.levels)
-        merged = [recoding.merge_measurement(m) for m in measured]
-        features = self.model.drawn_features(recoding.target, one_way_counts(merged), self.seed)
+        start = start.merged(self.model.levels)
+        merged = start.measured
+        features = self.model.drawn_features(start.doors.domain, one_way_counts(merged), self.seed)
         progress(_EMBED, 0.05)
-        embedded = doors.recoded(recoding).features
-        sums = embedded.sum(features, share=share * (1 - _ONE_WAY_SHARE), step=_EMBED)
+        sums = start.doors.features.sum(features, share=share * (1 - _ONE_WAY_SHARE), step=_EMBED)
         progress("train the generator", 0.1)
         model = self.model.trained(merged, features, sums.values, sigma=sums.sigma, seed=self.seed)
         progress("train the generator", 1.0)
-        recoding = start.recoding.then(recoding)
-        return (RecodedModel(model, recoding) if recoding.maps else model), None
+        return start.restored(model), None

@@ -184,6 +184,15 @@ class Encoder:
             for places in (modes, first, encoding.blocks.starts)
         )
 
+    def log_shares(self) -> Tensor:
+        """Return the logarithm of each code's part of the records, where every column is a block of codes [width]."""
+        torch = require("torch", "neural")
+        found = np.zeros(self.encoding.blocks.width, np.float32)
+        for start, lookup in zip(self.encoding.blocks.starts, self.encoding.lookups, strict=True):
+            found[start : start + lookup.size] = lookup.log_shares
+        shares: Tensor = torch.as_tensor(found, device=self.device)
+        return shares
+
     def encoded(self, records: Tensor, random: Generator) -> tuple[Tensor, Tensor]:
         """Return the offsets of records [batch, columns with modes], and where in the blocks each column's one is.
 
@@ -213,6 +222,11 @@ def fitted_encoding(
             shares = np.exp(lookup.log_shares.astype(np.float64))
             modes[j], chances[j] = fitted_modes(lookup.codes, shares / shares.sum(), most_modes)
     return Encoding(domain, lookups, modes), chances
+
+
+def plain_encoding(domain: Domain, one_way: Mapping[str, FloatArray]) -> Encoding:
+    """Return an encoding in which every column is a block of its codes."""
+    return Encoding(domain, column_lookups(domain, one_way, waves=0), {})
 
 
 def made_up_encoding(domain: Domain, most_modes: int) -> tuple[Encoding, dict[int, FloatArray]]:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 Shapes = Mapping[str, tuple[int, ...]]
 
 _ROWS_AT_ONCE = 16_384
-_MIXED, _NUMBERS_MIXED = 8192, 30_000_000
+_HIDDEN, _NOISY_HIDDEN = 128, 8
+MIXED, _NUMBERS_MIXED = 8192, 30_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,22 +48,23 @@ class LatentRows(RecordModel, ABC):
 
     Attributes:
         modes: Most modes of a number. Numbers with at most 30 codes have none, and are drawn as categories are.
-        hidden: How many hidden numbers there are.
+        hidden: How many hidden numbers there are; None for 128, or with a budget 8, as each has weights that take noise.
     """
 
     modes: int = 10
-    hidden: int = 128
+    hidden: int | None = None
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
     _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     _encoding: Encoding | None = field(default=None, repr=False)
     _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    _noisy: bool = field(default=False, repr=False)
 
     kind: ClassVar[str]
     _descent: ClassVar[Descent] = Descent()
 
     def __post_init__(self) -> None:
-        normalise(self, modes=count(1, 100), hidden=count())
+        normalise(self, modes=count(1, 100), hidden=count().or_none)
 
     @abstractmethod
     def _trained_shapes(self, widths: Widths) -> Shapes:
@@ -90,6 +92,11 @@ class LatentRows(RecordModel, ABC):
         """Return what makes the pick of batches."""
         del encoding
         return evenly
+
+    @property
+    def _n_hidden(self) -> int:
+        """Number of hidden numbers."""
+        return self.hidden or (_NOISY_HIDDEN if self._noisy else _HIDDEN)
 
     @property
     def _deviations(self) -> NDArray[np.floating]:
@@ -188,7 +195,7 @@ class LatentRows(RecordModel, ABC):
     @cached_property
     def _mixture(self) -> ProductMixture:
         width = sum(self.domain.sizes)
-        n = max(min(_MIXED, _NUMBERS_MIXED // width), 1)
+        n = max(min(MIXED, _NUMBERS_MIXED // width), 1)
         outputs = self._outputs(n, np.random.default_rng(0))
         parts = [
             self._fitted.code_chances(outputs[start : start + 512], self._deviations)
@@ -204,6 +211,7 @@ class LatentRows(RecordModel, ABC):
             "ordered": [c for c in self.domain if c in self.domain.ordered],
             "used": [lookup.size for lookup in encoding.lookups],
             "n_modes": encoding.n_modes,
+            "noisy": self._noisy,
         }
         arrays = {f"weights/{name}": array for name, array in self._weights.items()} | encoding.arrays()
         return facts, arrays | {"one_way": np.concatenate([self._one_way[c] for c in self.domain])}
@@ -254,4 +262,6 @@ class LatentRows(RecordModel, ABC):
             raise ValueError("another number of codes")
         if any(not 0 <= n <= u for n, u in zip(n_modes, used, strict=True)):
             raise ValueError("another number of modes")
-        return replace(cls(**options), _domain=domain, _total=total), used, n_modes
+        # Older files have no such fact, as there was no training with noise.
+        noisy = bool(facts.get("noisy", False))
+        return replace(cls(**options), _domain=domain, _total=total, _noisy=noisy), used, n_modes

@@ -106,6 +106,8 @@ class RecordLearner:
         """Measure the one-way marginals and return the trained model."""
         progress(ONE_WAY, 0.0)
         start = OneWayStart.of(doors, share=share * _ONE_WAY_SHARE, step=ONE_WAY)
+        if self.is_private and self.model.noisy_levels is not None:
+            start = start.merged(self.model.noisy_levels)
         model = self._trained(start, share * (1 - _ONE_WAY_SHARE), progress)
         return start.restored(model), None
 

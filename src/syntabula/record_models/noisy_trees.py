@@ -228,8 +228,8 @@ def _joined_groups(counts: FloatArray, sigma: float) -> list[list[int]]:
         The groups that are joined, in order.
     """
     parts = [[i] for i in range(len(counts))]
-    tables = [*counts]
-    n_values = counts.shape[1]
+    tables: list[FloatArray] = [*counts]
+    n_values = int(counts.shape[1])
 
     def unlike(i: int) -> float:
         one, other = tables[i], tables[i + 1]
@@ -239,7 +239,7 @@ def _joined_groups(counts: FloatArray, sigma: float) -> list[list[int]]:
             return -math.inf
         shares = [t / r for t, r in zip((one, other), records, strict=True)]
         alike = float(np.square((one + other) / sum(records)).sum())
-        expected = sum(
+        expected: float = sum(
             n_values * (s / r) ** 2 + max(1 - alike, 0.0) / r for s, r in zip(noise, records, strict=True)
         )
         found = float(np.square(shares[0] - shares[1]).sum())

@@ -16,6 +16,7 @@ from syntabula.marginals.support import Support
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.doors import Doors
+from syntabula.record_models.representation import one_way_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,12 @@ class OneWayStart:
             return cls(doors, measured, support.recoding)
         reduced = [support.reduced(m) for m in measured]
         return cls(doors.recoded(support.recoding), reduced, support.recoding)
+
+    def merged(self, levels: int) -> OneWayStart:
+        """Return a start in which columns have at most so many codes: see `merged_levels`."""
+        second = merged_levels(self.doors.domain, one_way_counts(self.measured), levels)
+        measured = [second.merge_measurement(m) for m in self.measured]
+        return OneWayStart(self.doors.recoded(second), measured, self.recoding.then(second))
 
     def restored(self, model: Model) -> Model:
         """Return a model of these codes as a model of all codes; those without evidence have probability 0."""

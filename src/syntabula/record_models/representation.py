@@ -43,6 +43,13 @@ class ColumnLookup:
         """Number of codes that have records."""
         return int(self.codes.size)
 
+    @property
+    def frequent_places(self) -> NDArray[np.intp]:
+        """The places, where a code whose noisy count is none takes that of the most frequent code."""
+        missing = self.places == self.size
+        found: NDArray[np.intp] = np.where(missing, int(np.argmax(self.log_shares)), self.places)
+        return found
+
 
 def column_lookup(counts: FloatArray, *, waves: int | None) -> ColumnLookup:
     """Return the lookup of a column.

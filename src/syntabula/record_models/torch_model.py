@@ -106,9 +106,7 @@ class TorchModel(CodesNetwork):
         return {name: tuple(p.shape) for name, p in network.named_parameters()}
 
     def _places(self, lookup: ColumnLookup) -> Places:
-        # A code whose noisy count is none has no position, and takes that of the most frequent code.
-        missing = lookup.places == lookup.size
-        return cast(Places, np.where(missing, int(np.argmax(lookup.log_shares)), lookup.places))
+        return lookup.frequent_places
 
     def _numbers_of_record(self, domain: Domain, *, noisy: bool) -> int:
         # Each layer leaves its inputs and outputs, and what functions between them keep.

@@ -14,17 +14,20 @@ from syntabula._arguments import count, normalise, positive
 from syntabula._extras import require
 from syntabula.record_models.blocks import FloatTable, first_weights
 from syntabula.record_models.encoding import Encoder, Encoding, Widths
-from syntabula.record_models.latent import LatentRows, Shapes
+from syntabula.record_models.latent import Shapes
+from syntabula.record_models.latent_with_noise import NoisyLatentRows
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 _NARROWEST, _WIDEST, _FIRST_DEVIATION = 0.01, 1.0, 0.1
 _ENCODER = "encoder/"
+_FIRST_OUTPUTS = 0.1
+_NOISY_EMPHASIS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Variational(LatentRows):
+class Variational(NoisyLatentRows):
     """Hidden numbers that an encoder finds in records, and a decoder turns back into their distributions.
 
     Xu et al. (2019), TVAE. Both are trained to make records probable, each offset normally distributed about
@@ -34,22 +37,23 @@ class Variational(LatentRows):
         units: Width of the layers of encoder and decoder.
         layers: Number of them in each.
         emphasis: Factor of the reconstruction, beside that of 1 of the hidden numbers' divergence. With 1 the loss is a
-            bound on the likelihood, and rows have nearer marginals than with the 2 of public code.
+            bound on the likelihood, and rows have nearer marginals than with the 2 of public code. None for 1, or with
+            a budget 10: the hidden numbers of so few steps tell nothing otherwise.
     """
 
     kind: ClassVar[str] = "variational"
 
     units: int = 128
     layers: int = 2
-    emphasis: float = 1.0
+    emphasis: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        normalise(self, units=count(), layers=count(), emphasis=positive)
+        normalise(self, units=count(), layers=count(), emphasis=positive.or_none)
 
     def _outputs(self, n: int, rng: np.random.Generator) -> FloatTable:
         weights = self._weights
-        value = rng.standard_normal((n, self.hidden), dtype=np.float32)
+        value = rng.standard_normal((n, self._n_hidden), dtype=np.float32)
         for layer in range(self.layers):
             value = np.maximum(value @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"], 0)
         outputs: FloatTable = value @ weights["outputs"] + weights["bias/outputs"]
@@ -64,7 +68,7 @@ class Variational(LatentRows):
 
     def _kept_shapes(self, widths: Widths) -> Shapes:
         shapes: dict[str, tuple[int, ...]] = {}
-        inputs = self.hidden
+        inputs = self._n_hidden
         for layer in range(self.layers):
             shapes |= {f"layer/{layer}": (inputs, self.units), f"bias/{layer}": (self.units,)}
             inputs = self.units
@@ -83,7 +87,7 @@ class Variational(LatentRows):
         }
         for layer in range(1, self.layers):
             shapes |= {f"layer/{layer}": (self.units, self.units), f"bias/{layer}": (self.units,)}
-        shapes |= {"outputs": (self.units, 2 * self.hidden), "bias/outputs": (2 * self.hidden,)}
+        shapes |= {"outputs": (self.units, 2 * self._n_hidden), "bias/outputs": (2 * self._n_hidden,)}
         encoder = {_ENCODER + name: shape for name, shape in shapes.items()}
         return {**encoder, **self._kept_shapes(widths)}
 
@@ -93,6 +97,16 @@ class Variational(LatentRows):
         raw = math.log((_FIRST_DEVIATION - _NARROWEST) / (_WIDEST - _FIRST_DEVIATION))
         weights["deviations"] += raw
         return VariationalNetwork(self, encoder, weights)
+
+    def _noisy_network(self, encoder: Encoder, random: Generator) -> VariationalNetwork:
+        weights = dict(self._network(encoder, random).parameters)
+        # Columns have nearly their marginals at first.
+        weights["outputs"] = weights["outputs"] * _FIRST_OUTPUTS
+        weights["bias/outputs"] = encoder.log_shares()
+        network = VariationalNetwork(self, encoder, weights)
+        # Nothing is learned of offsets, which no column has.
+        network.parameters = {name: w for name, w in weights.items() if w.numel()}
+        return network
 
     def _kept(
         self, weights: Mapping[str, np.ndarray], encoding: Encoding, n_rows: int, rng: np.random.Generator
@@ -111,7 +125,9 @@ class VariationalNetwork:
     """
 
     def __init__(self, model: Variational, encoder: Encoder, parameters: Mapping[str, Tensor]) -> None:
-        self.parameters, self._model, self._encoder = parameters, model, encoder
+        self.parameters, self._weights = parameters, parameters
+        self._model, self._encoder = model, encoder
+        self._emphasis = model.emphasis or (_NOISY_EMPHASIS if model._noisy else 1.0)
 
     def losses(self, records: Tensor, random: Generator) -> Tensor:
         """Return minus the bound on each record's log-likelihood [batch], its reconstruction times the emphasis.
@@ -127,18 +143,18 @@ class VariationalNetwork:
         spreads = (logs / 2).exp()
         outputs = self._decoded(torch.addcmul(means, noise, spreads))
         n = offsets.shape[1]
-        deviations = _NARROWEST + (_WIDEST - _NARROWEST) * self.parameters["deviations"].sigmoid()
+        deviations = _NARROWEST + (_WIDEST - _NARROWEST) * self._weights["deviations"].sigmoid()
         away = (offsets - outputs[:, :n].tanh()) / deviations
         reconstruction = (away * away).sum(1) / 2 + deviations.log().sum()
         blocks = self._encoder.encoding.blocks
         reconstruction = reconstruction + blocks.cross_entropies(outputs[:, n:], places).sum(1)
         divergence = (means * means + spreads * spreads - logs - 1).sum(1) / 2
-        found: Tensor = self._model.emphasis * reconstruction + divergence
+        found: Tensor = self._emphasis * reconstruction + divergence
         return found
 
     def _found(self, offsets: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
         """Return means and logarithms of variances of the hidden numbers [batch, hidden]."""
-        torch, weights = require("torch", "neural"), self.parameters
+        torch, weights = require("torch", "neural"), self._weights
         # The product of one-hot blocks with their weights.
         value = torch.nn.functional.embedding_bag(places, weights[_ENCODER + "blocks"], mode="sum")
         value = value + torch.addmm(weights[_ENCODER + "bias/0"], offsets, weights[_ENCODER + "offsets"])
@@ -151,7 +167,7 @@ class VariationalNetwork:
         return means, logs
 
     def _decoded(self, value: Tensor) -> Tensor:
-        torch, weights = require("torch", "neural"), self.parameters
+        torch, weights = require("torch", "neural"), self._weights
         for layer in range(self._model.layers):
             value = torch.addmm(weights[f"bias/{layer}"], value, weights[f"layer/{layer}"]).relu()
         outputs: Tensor = torch.addmm(weights["bias/outputs"], value, weights["outputs"])

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.rules.row_rules import RowRules
 
-_TableT = TypeVar("_TableT", RawTable, RawParts)
 _READ, _ENCODE = "read the table", "encode"
 _PREPARED, _ENCODED = 0.05, 0.1
 """Fraction of a fit that is done once columns are prepared, and once the table is encoded."""
@@ -265,7 +264,7 @@ def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
     return learner.with_possible({found.clique: found.cells for found in possible_cells(rules, codec)})
 
 
-def _learned(rules: RowRules, table: _TableT, *, strict: bool) -> _TableT:
+def _learned(rules: RowRules, table: RawTable | RawParts, *, strict: bool) -> RawTable | RawParts:
     """Return what is learned of a table; warns of rules that some of its rows break.
 
     Raises:
@@ -344,7 +343,7 @@ def _to_find(
 
 def _stored_types(source: RawTable | DelimitedFile | RawParts) -> Mapping[str, PhysicalType]:
     if isinstance(source, RawParts):
-        return {}
+        return {name: stored.physical for name, stored in source.stored.items()}
     if isinstance(source, RawTable):
         return {name: column.physical for name, column in source.columns.items()}
     return source.physical

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
 
 from syntabula.record_models.language import LanguageModel
+from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
+from syntabula.record_models.pretrained import PretrainedLanguage
 from syntabula.synthesizers.record_trained import RecordTrained
+
+if TYPE_CHECKING:
+    from syntabula.synthesizers.learner import Learner
+
+_SCRATCH = Training(batch=256, learning_rate=3e-3)
+_FINE = Training(batch=16, learning_rate=5e-4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +25,10 @@ class GReaT(RecordTrained):
     Borisov, Sessler, Leemann, Pawelczyk, Kasneci (2023), "Language Models are Realistic Tabular Data Generators",
     sections 3.1 to 3.3: "column is value" clauses, their order drawn anew each time a record is read, and sampling
     from any given clauses. The paper starts from GPT-2; here a small causal transformer is trained from scratch on the
-    table alone, with tokens made for it: one for each label, and digits for numbers.
+    table alone, with tokens made for it: one for each label, and digits for numbers. With `model_path`, a folder that
+    holds a pretrained causal language model, this one is fine-tuned by low-rank updates (the extra `language`); a batch
+    has 16 records then and the learning rate is 5e-4, unless they are set. Nothing is ever downloaded or executed from
+    such a folder, and a release holds the whole model.
 
     Where the public code differs, this does otherwise. Its samples are drawn at temperature 0.7 among 50 tokens, which
     cuts off the tails; ours at temperature 1 among all tokens that can follow. Rows that do not parse are thrown away
@@ -29,6 +40,11 @@ class GReaT(RecordTrained):
     training say when to stop. Time: a step of training for each batch, as `plan` measures it.
     Choose it to compare with language models; `argn` is faster, and small tables of a few thousand rows are too little
     to learn a language from.
+
+    Attributes:
+        model: What is trained from scratch.
+        training: How.
+        pretrained: What is fine-tuned instead, where its `model_path` is set.
 
     Examples:
         >>> import math, syntabula
@@ -46,5 +62,21 @@ class GReaT(RecordTrained):
         "is missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
     )
 
+    parts: ClassVar[tuple[str, ...]] = ("model", "training", "pretrained")
+
     model: LanguageModel = field(default_factory=LanguageModel)
-    training: Training = field(default_factory=lambda: Training(batch=256, learning_rate=3e-3))
+    training: Training = _SCRATCH
+    pretrained: PretrainedLanguage = field(default_factory=PretrainedLanguage)
+
+    @property
+    def learner(self) -> Learner:
+        """The model that is trained from scratch, or the pretrained one where there is any."""
+        if not self.pretrained.model_path:
+            return super().learner
+        training = self.training
+        for name in ("batch", "learning_rate"):
+            if getattr(training, name) == getattr(_SCRATCH, name):
+                training = replace(training, **{name: getattr(_FINE, name)})
+        return RecordLearner(
+            model=self.pretrained, training=training, budget=self.allowed_budget, seed=self.seed or 0
+        )

@@ -10,6 +10,7 @@ from typing import Any
 from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
+from syntabula.marginals.point_folds import HELD_VALUES
 from syntabula.prepare.preparation import Preparation, prepare, usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.pricing import standard_deviation, whole_count
@@ -30,6 +31,10 @@ _SECONDS_PER_READ_COLUMN = 1.3e-3
 _SECONDS_PER_COUNTED_CELL = 2e-8
 _BYTES_PER_RAW_CELL = 60  # a value as read, its mask and its text
 _BYTES_PER_DISTINCT_VALUE = 40  # it and its count, and copies while parts are joined
+_BYTES_PER_LABEL = 100  # a text and its count
+_BYTES_PER_WIDE_COLUMN = 12 * 2**20  # what is counted of a column with many values, or 262,144 of them
+_SECONDS_PER_PART_CELL = 9e-8  # read as Arrow, and coded or asked
+_SECONDS_PER_PROCESS = 1.0  # to start it
 _ROWS_SHOWN = (1, 2, 5, 10)
 GUESSED_ROWS = 100_000
 GUESSED_CATEGORIES = 50
@@ -66,6 +71,8 @@ class Plan:
         n_rows: Assumed number of rows (public or guessed, never read off the data).
         table_mb: Memory for the table itself, raw and encoded; of a table in parts, for what is held of it at once.
         passes: How often a table in parts is read at least; None for a table in memory.
+        read_again: How many of its columns may have so many values that they are read once more, or several times if they
+            are not declared.
         steps: The steps in order.
         choice: The method that `method` chose by what is known before values are read; None if it chooses none, or
             by released values too.
@@ -82,6 +89,7 @@ class Plan:
     unit: Unit = RECORD
     computed: tuple[str, ...] = ()
     passes: int | None = None
+    read_again: int = 0
 
     @property
     def memory_mb(self) -> float:
@@ -143,9 +151,13 @@ class Plan:
         if self.passes is None:
             return []
         times = "once" if self.passes == 1 else f"{self.passes} times"
-        return [
-            f"The table is read {times}, and once more for each question about three columns or more.",
-        ]
+        lines = [f"The table is read {times}, and once more for each question about three columns or more."]
+        if self.read_again:
+            columns = "A column" if self.read_again == 1 else f"{self.read_again} columns"
+            lines.append(
+                f"{columns} with more than {HELD_VALUES:,} values would be read once more, and some times if undeclared."
+            )
+        return lines
 
     def _units(self) -> list[str]:
         """Return lines on what several rows a unit cost."""
@@ -173,6 +185,7 @@ class Plan:
             "n_rows": self.n_rows,
             "memory_mb": self.memory_mb,
             "passes": self.passes,
+            "read_again": self.read_again,
             "seconds": self.seconds,
             "choice": None if self.choice is None else self.choice.to_json(),
             "computed": list(self.computed),
@@ -210,20 +223,45 @@ def plan_of(method: Settings, table: TableFacts) -> Plan:
         table = replace(table, schema=learned_part(table.schema), physical=physical)
     chosen, choice = method.chosen_for(table)
     plan = replace(_plan_of_chosen(chosen, table), method=method.name, choice=choice, computed=computed)
-    return _in_parts(chosen, plan, table.schema) if table.in_parts and table.schema is not None else plan
+    return _in_parts(chosen, plan, table) if table.in_parts else plan
 
 
-def _in_parts(method: Settings, plan: Plan, schema: Schema) -> Plan:
+def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     """Return the plan of a fit that reads the table in parts."""
-    prepared = preparation_of(method, schema, {})
-    refined = [schema[name] for name in prepared.refinements]
-    spans = [c.span() for c in refined if isinstance(c, Ordered)]
-    distinct = [
-        min(plan.n_rows, int(high) - int(low) + 1 if whole else plan.n_rows) for low, high, whole in spans
-    ]
-    rows = min(ROWS_AT_ONCE * method.workers, plan.n_rows)
-    held = rows * len(schema.columns) * (_BYTES_PER_RAW_CELL + 2) + sum(distinct) * _BYTES_PER_DISTINCT_VALUE
-    return replace(plan, table_mb=held / 2**20, passes=1 + bool(prepared.refinements or prepared.count))
+    schema, n_rows, workers = table.schema, plan.n_rows, method.workers
+    found = {n: table.physical[n] for n in undeclared(table.physical, schema)}
+    prepared = preparation_of(method, schema, found)
+    n_columns = len({**table.physical, **({} if schema is None else schema.columns)})
+    values = []
+    for name in prepared.refinements:
+        column = None if schema is None else schema.columns.get(name)
+        span = column.span() if isinstance(column, Ordered) else (0, 0, False)
+        values.append(min(n_rows, int(span[1]) - int(span[0]) + 1 if span[2] else n_rows))
+    many = sum(number > HELD_VALUES for number in values)
+    held = sum(min(number * _BYTES_PER_DISTINCT_VALUE, _BYTES_PER_WIDE_COLUMN) for number in values)
+    held = max(held, len(found) * min(n_rows * _BYTES_PER_LABEL, _BYTES_PER_WIDE_COLUMN))
+    batch = min(ROWS_AT_ONCE, n_rows) * n_columns * (_BYTES_PER_RAW_CELL + 2)
+    # Each process has a batch and a state; two more states are on their way or the sum.
+    states = 1 if workers == 1 else workers + 2
+    needs_count = bool(prepared.count) and not found
+    passes = 1 + bool(found) + bool(prepared.refinements or needs_count)
+    cells_read = n_rows * (n_columns + len(found) + len(prepared.refinements) + many)
+    seconds = cells_read * _SECONDS_PER_PART_CELL + (
+        passes * workers * _SECONDS_PER_PROCESS if workers > 1 else 0
+    )
+    # A later step reads nothing, as the counts are kept; what the first one read in memory is read in parts.
+    counted = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL
+    steps = [replace(step, seconds=max(step.seconds - counted, 0.0)) for step in plan.steps]
+    if steps:
+        in_memory = n_columns * n_rows * _SECONDS_PER_READ_CELL
+        steps[0] = replace(steps[0], seconds=max(plan.steps[0].seconds - in_memory, 0.0) + seconds)
+    return replace(
+        plan,
+        steps=tuple(steps),
+        table_mb=(batch * workers + held * states) / 2**20,
+        passes=passes,
+        read_again=many,
+    )
 
 
 def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:

@@ -10,7 +10,7 @@ from syntabula.marginals.counting import CountingEngine, engine_for
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.sources import may_have_parts, needs_parts, parts_of
 from syntabula.table.raw import RawTable
-from syntabula.table.schema.columns import Ordered
+from syntabula.table.schema.key_names import is_key_name
 from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
     from syntabula.table.coding.codec import Codec, Coercions
+    from syntabula.table.parts.found_parts import FoundParts
     from syntabula.table.parts.points import CountedColumns
 
 
@@ -38,9 +39,8 @@ def in_parts(
     """
     if not may_have_parts(source):
         return None
-    reason = _objection(schema, judged=judged)
+    reason = _objection(method, schema, judged=judged)
     if reason is None:
-        assert schema is not None
         return parts_of(source, schema, workers=method.workers)
     if needs_parts(source):
         raise ArgumentError(f"{_named(source)} {reason}, or give one table that memory holds")
@@ -53,14 +53,16 @@ def _named(source: Any) -> str:
     return "a table in parts"
 
 
-def _objection(schema: Schema | None, *, judged: bool) -> str | None:
+def _objection(method: Settings, schema: Schema | None, *, judged: bool) -> str | None:
     """Return why a table cannot be read in parts, with a remedy; None if it can."""
-    if not is_whole(schema):
+    if not is_whole(schema) and method.allow_observed:
         return (
-            "needs a schema of all its columns; draft one from one of its files with `syntabula schema FILE`, check it, "
-            "and give it"
+            "cannot be read for domains that are observed; draft a schema from one of its files with `syntabula schema "
+            "FILE`, check it, and give it, or leave out allow_observed, so that domains are found privately"
         )
-    if schema.unit is not None:
+    if not is_whole(schema) and schema is not None and schema.rules is not None:
+        return "has rules and undeclared columns, which are not found in parts yet; declare all columns"
+    if schema is not None and schema.unit is not None:
         return (
             "cannot be limited to some rows per unit yet, since a unit's rows may lie in several parts; keep at most one "
             "row of each, and leave the unit out of the schema"
@@ -68,15 +70,14 @@ def _objection(schema: Schema | None, *, judged: bool) -> str | None:
     return "cannot be searched for options yet; fit one set of options" if judged else None
 
 
-def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns:
-    """Return the values of the columns whose bins depend on them, by one pass that reads no others."""
-    from syntabula.prepare.refinement import expected_of
-    from syntabula.table.parts.points import CountedColumns, columns_of
+def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | FoundParts:
+    """Return what one pass finds of the columns whose domains or bins depend on the values; it reads no others."""
+    if not is_whole(parts.schema):
+        from syntabula.prepare.private_domain import LEVELS
+        from syntabula.table.parts.found_parts import found_parts
 
-    ordered = {n: c for n in prepared.refinements if isinstance(c := parts.schema[n], Ordered)}
-    if not ordered:
-        return CountedColumns({})
-    return columns_of(parts, {n: expected_of(c, prepared.settings) for n, c in ordered.items()})
+        return found_parts(parts, LEVELS, frozenset(filter(is_key_name, parts.stored)))
+    return prepared.counted_columns(parts, parts.schema)
 
 
 def encoded(

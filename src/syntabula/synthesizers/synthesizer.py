@@ -52,8 +52,7 @@ class Synthesizer(Settings):
             physical: Stored type of each column, if some are not declared. Their domains are then guessed.
             types_found: Whether types will be found too, as for a text file, which stores none. The plan then
                 assumes numeric columns, whatever `physical` says.
-            in_parts: Whether the table will be read in parts, as a folder or a large file is if a schema declares all
-                columns.
+            in_parts: Whether the table will be read in parts, as a folder or a large file is.
 
         Raises:
             ArgumentError: If domains have to be found, and no types are given.
@@ -75,8 +74,8 @@ class Synthesizer(Settings):
         """Learn a sensitive table and return a release.
 
         Args:
-            source: A pandas or polars data frame, an Arrow table, or the path of a file. With a schema of all columns,
-                also a table that memory need not hold: a folder or a pattern of files, a polars LazyFrame, a DuckDB
+            source: A pandas or polars data frame, an Arrow table, or the path of a file. Also a table that
+                memory need not hold: a folder or a pattern of files, a polars LazyFrame, a DuckDB
                 relation, a pyarrow dataset or an Ibis table. Declared columns are read as the schema says, cell by
                 cell, whatever their stored types. The stored types of others are taken as public, and those of JSON
                 are read off the cells; the statement warns of both.

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining
 from syntabula.record_models.variational import Variational
-from syntabula.synthesizers.record_trained import RecordTrained
+from syntabula.synthesizers.record_trained import NoisyTrained
 
 
 @dataclass(frozen=True, kw_only=True)
-class TVAE(RecordTrained):
+class TVAE(NoisyTrained):
     """Find hidden normal numbers behind each record, and draw rows from new ones.
 
     Xu, Skoularidou, Cuesta-Infante, Veeramachaneni (2019), "Modeling Tabular data using Conditional GAN".
@@ -22,9 +23,19 @@ class TVAE(RecordTrained):
     of the training falls to zero, rows are drawn by the running mean of the weights, and records held out from training
     say when to stop; the paper takes 300 passes.
 
-    Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. Time: a step of training
-    for each batch, as `plan` measures it, and seconds for a million rows. Any columns can be given to `sample`. Choose
-    `ARGN` where rows should be hard to tell from real ones, and TVAE where time is short or to compare with it.
+    With a budget encoder and decoder are both trained by noisy gradients. Columns then have at most 20 codes, groups of
+    as many records by released one-way marginals, and are drawn as categories; to these marginals they return in the
+    end. The reconstruction counts ten times, and there are 8 hidden numbers in place of 128.
+
+    Measured on adult at epsilon 1 as `TabPE` is: mean TVD of pairs .068 and F1 .72 after 22 seconds of a processor, where
+    `Independent` has .095 and .47 and AIM .044 and .77.
+
+    Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
+    cost of training). A tenth of the budget measures one-way marginals; the rest pays for noisy gradients of records
+    that are sampled and clipped (DP-SGD, Abadi et al., 2016). With an infinite epsilon there is none.
+    Time: a step of training for each batch, as `plan` measures it, and seconds for a million rows. Any columns can be
+    given to `sample`. Choose `ARGN` where rows should be hard to tell from real ones, and TVAE where time is short or
+    to compare with it.
 
     Examples:
         >>> import math, syntabula
@@ -37,10 +48,7 @@ class TVAE(RecordTrained):
 
     key: ClassVar[str] = "tvae"
     paper: ClassVar[str] = "Xu et al. 2019"
-    why_not_private: ClassVar[str] = (
-        "tvae trains on records without noise and has no private form; use an infinite epsilon where the table needs no "
-        "privacy, or a method such as AIM where it does"
-    )
 
     model: Variational = field(default_factory=Variational)
     training: Training = field(default_factory=lambda: Training(steps=2500, batch=500, learning_rate=2e-3))
+    noisy: NoisyTraining = field(default_factory=lambda: NoisyTraining(learning_rate=2e-2))

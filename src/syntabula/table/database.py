@@ -299,8 +299,8 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
-def read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
-    """Read a Parquet file exactly; return the columns and the number of rows. Raises DataError."""
+def read_parquet(path: str, *, empty: bool = False) -> tuple[dict[str, RawColumn], int]:
+    """Read a Parquet file exactly, or no row of it; return the columns and the number of rows. Raises DataError."""
     import duckdb
 
     with connection() as database:
@@ -314,6 +314,7 @@ def read_parquet(path: str) -> tuple[dict[str, RawColumn], int]:
             aliases = ", ".join(f"c{i}" for i in range(len(names)))
             in_order(database)
             rows = f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
+            rows += " LIMIT 0" if empty else ""
             return read_query(database, rows, names)
 
         try:

@@ -74,6 +74,22 @@ class Functional(nn.Module):
         return torch.relu(self.table[codes[:, :3]] @ self.matrix + self.bias).sum(1)
 
 
+class Bags(nn.Module):
+    """Sums of rows that are looked up, and products with a bias added, of which one has no matrix to train."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.EmbeddingBag(CODES, 5, mode="sum")
+        self.matrix = nn.Parameter(torch.randn(5, 4))
+        self.bias = nn.Parameter(torch.randn(4))
+        self.shift = nn.Parameter(torch.randn(3))
+        self.register_buffer("fixed", torch.randn(4, 3), persistent=False)
+
+    def forward(self, codes):
+        x = torch.addmm(self.bias, self.table(codes), self.matrix)
+        return self.shift.addmm(torch.tanh(x), self.fixed)
+
+
 class Grouped(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -97,6 +113,7 @@ NETWORKS: dict[str, Callable[[], tuple[nn.Module, Callable]]] = {
     "twice": lambda: (Twice(), lambda c: c),
     "functional": lambda: (Functional(), lambda c: c),
     "groups": lambda: (Grouped(), numbers),
+    "bags": lambda: (Bags(), lambda c: c),
 }
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.distinct import CountedPoints
-from syntabula.marginals.point_folds import halving_cuts
+from syntabula.marginals.point_folds import CUTS_AHEAD, halving_cuts
 from syntabula.marginals.sorted_points import FRACTION_STEPS, SortedPoints
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
@@ -40,9 +40,6 @@ from syntabula.privacy.pricing import (
     laplace_epsilon_of_share,
 )
 from syntabula.privacy.resume import answer, fingerprint
-
-CUTS_AHEAD = 2**16
-"""Cells of a tree that are counted at once where a level would take a pass over the table."""
 
 
 class ColumnCurator:
@@ -324,10 +321,9 @@ class ColumnCurator:
     ) -> tuple[list[Any], NDArray[np.int64]]:
         """Release the values whose noisy count reaches a threshold, with their noisy counts.
 
-        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`. With `least`, it
-        is asked of max(c - least + 1, 0) in the place of each count c, and least - 1 is added to what it answers. That
-        number changes by at most as much as c does, so the guarantee is the same, and values of fewer records need not
-        be known.
+        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`. For each count c
+        it is asked of max(c - least + 1, 0), which changes by at most as much, so that the guarantee is the same, and
+        least - 1 is added to the answer. Values of fewer records need not be known.
 
         Args:
             most: Largest number of values. If more reach the threshold, those with the largest noisy counts are taken,

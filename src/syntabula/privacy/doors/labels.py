@@ -41,7 +41,9 @@ class LabelCurator:
         self._ledger = ledger
         self._source = noise
 
-    def frequent(self, *, share: Fraction | float, delta: Fraction | float, step: str) -> dict[CellText, int]:
+    def frequent(
+        self, *, share: Fraction | float, delta: Fraction | float, step: str, least: int = 1
+    ) -> dict[CellText, int]:
         """Release the labels whose noisy count reaches a threshold, with their noisy counts.
 
         Args:
@@ -49,6 +51,8 @@ class LabelCurator:
             delta: Part of the budget's delta: an upper bound on the probability of releasing a label that only one
                 record has.
             step: Name of this spend in the ledger.
+            least: Number of records below which a label is not released; see `ColumnCurator.frequent` for why the
+                guarantee is the same.
 
         Returns:
             Noisy count of each released label, labels in alphabetical order, None last. If they exceed LONGEST bytes,
@@ -61,11 +65,13 @@ class LabelCurator:
         longest = None if self._ledger.budget.currency == "none" else LONGEST
 
         def draw(token: Token) -> NoisyArray:
-            counts = self._counts.reveal_inside_privacy()
+            every = self._counts.reveal_inside_privacy()
+            counts = {label: count - (least - 1) for label, count in every.items() if count >= least}
             labels = sorted((x for x in counts if x is not None), key=str)
             present: list[CellText] = [*labels, *([None] if None in counts else [])]
             exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
             kept, noisy = frequent(token, self._source, exact)
+            noisy = noisy + (least - 1)
             # Labels, not their positions among those that occur, which would reveal how many occur.
             released = [(present[i], n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)]
             return _as_bytes(released if longest is None else _that_fit(released, longest))
@@ -75,6 +81,7 @@ class LabelCurator:
             self._source,
             event,
             step=step,
+            query=[least],
             draw=draw,
             longest=longest,
             is_readable=_is_readable,

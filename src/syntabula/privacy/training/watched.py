@@ -156,6 +156,16 @@ class _Watch(TorchFunctionMode):
         self._use_product(matrix, input, out, outputs_first=False)
         return out
 
+    def addmm(
+        self, input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
+    ) -> Tensor:
+        """Watch a product with a matrix to which a bias is added."""
+        if beta != 1 or alpha != 1:
+            self._refuse(torch.addmm, [input, mat1, mat2])
+        watched = self._is_watched(mat1) or self._is_watched(mat2)
+        product = self.matmul(mat1, mat2) if watched else mat1 @ mat2
+        return self.add(product, input) if self._is_watched(input) else product + input
+
     def embedding(
         self,
         input: Tensor,
@@ -180,6 +190,27 @@ class _Watch(TorchFunctionMode):
 
         self._use(self._names[id(weight)], out, part)
         return out
+
+    def embedding_bag(
+        self,
+        input: Tensor,
+        weight: Tensor,
+        offsets: Tensor | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        per_sample_weights: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> Tensor:
+        """Watch rows that are looked up and added, one row of codes for each record."""
+        options = (offsets, max_norm, per_sample_weights, padding_idx)
+        if any(o is not None for o in options) or scale_grad_by_freq or mode != "sum" or input.dim() != 2:
+            self._refuse(functional.embedding_bag, [weight])
+        del norm_type, sparse, include_last_offset
+        return self.embedding(input, weight).sum(1)
 
     def getitem(self, table: Any, index: Any) -> Tensor:
         """Watch `table[codes]`."""
@@ -295,12 +326,15 @@ class _Watch(TorchFunctionMode):
 
 _RULES: dict[Any, Callable[..., Any]] = {
     functional.linear: _Watch.linear,
+    torch.addmm: _Watch.addmm,
+    torch.Tensor.addmm: _Watch.addmm,
     torch.matmul: _Watch.matmul,
     torch.Tensor.matmul: _Watch.matmul,
     torch.Tensor.__matmul__: _Watch.matmul,
     torch.mm: _Watch.matmul,
     torch.Tensor.mm: _Watch.matmul,
     functional.embedding: _Watch.embedding,
+    functional.embedding_bag: _Watch.embedding_bag,
     torch.Tensor.__getitem__: _Watch.getitem,
     torch.add: _Watch.add,
     torch.Tensor.add: _Watch.add,

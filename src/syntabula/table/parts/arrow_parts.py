@@ -36,7 +36,7 @@ class ParquetPart:
         """What a message calls it."""
         return repr(self.path)
 
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records; see `Part.tables`."""
         parquet = require("pyarrow.parquet", "arrow")
         # Buffered ahead, pyarrow would hold the whole file.
@@ -52,6 +52,12 @@ class ParquetPart:
             for batch in batches:
                 yield declared_table(batch, "parquet", schema, columns)
 
+    def empty(self) -> RawTable:
+        """Return the columns without records, as a whole file is read."""
+        from syntabula.table.database import read_parquet
+
+        return RawTable(read_parquet(self.path, empty=True)[0], 0, Origin("parquet", {}))
+
 
 @dataclass(frozen=True)
 class ArrowPart:
@@ -64,7 +70,7 @@ class ArrowPart:
         """What a message calls it."""
         return repr(self.path)
 
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records; see `Part.tables`."""
         arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
         with arrow.OSFile(self.path, "rb") as source, ipc.open_file(source) as file:
@@ -73,6 +79,14 @@ class ArrowPart:
                 batch = file.get_batch(position)
                 for start in range(0, batch.num_rows, ROWS_AT_ONCE):
                     yield declared_table(batch.slice(start, ROWS_AT_ONCE), "arrow", schema, columns)
+
+    def empty(self) -> RawTable:
+        """Return the columns without records, as a whole file is read."""
+        from syntabula.table.frames.frames import from_frame
+
+        ipc = require("pyarrow.ipc", "arrow")
+        with ipc.open_file(self.path) as file:
+            return from_frame(file.schema.empty_table())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +103,7 @@ class ArrowStream:
     container: Container
     batches: Callable[[list[str] | None], Iterable[Any]]
 
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records; see `Part.tables`."""
         for batch in self.batches(None if columns is None else list(columns)):
             for start in range(0, max(batch.num_rows, 1), ROWS_AT_ONCE):
@@ -97,7 +111,7 @@ class ArrowStream:
 
 
 def declared_table(
-    batch: Any, container: Container, schema: Schema, columns: Sequence[str] | None = None
+    batch: Any, container: Container, schema: Schema | None, columns: Sequence[str] | None = None
 ) -> RawTable:
     """Return a batch, or a table, of Arrow as a raw table whose columns are read as declared."""
     arrow = require("pyarrow", "arrow")
@@ -105,7 +119,8 @@ def declared_table(
     check_names(table.column_names)
     pairs = zip(table.column_names, table.columns, strict=True)
     read = {n: _column(n, chunks) for n, chunks in pairs if columns is None or n in columns}
-    return typed_as_declared(RawTable(read, table.num_rows, Origin(container, {})), schema)
+    raw = RawTable(read, table.num_rows, Origin(container, {}))
+    return raw if schema is None else typed_as_declared(raw, schema)
 
 
 def _present(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] | None:

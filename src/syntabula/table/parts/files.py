@@ -33,7 +33,7 @@ class TextPart:
         """What a message calls it."""
         return repr(self.path)
 
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records, in one piece; see `Part.tables`."""
         del columns
         from syntabula.table.read import read
@@ -49,7 +49,7 @@ def usual_workers(source: str | os.PathLike[str]) -> int:
     return max(1, min(processors, size // _LEAST_PER_PROCESS))
 
 
-def file_parts(source: str | os.PathLike[str], schema: Schema, *, workers: int) -> RawParts:
+def file_parts(source: str | os.PathLike[str], schema: Schema | None, *, workers: int) -> RawParts:
     """Return the table that a folder, a pattern or one file holds.
 
     The files of a folder count, and those of folders in it, but not those whose names begin with a dot or an
@@ -57,7 +57,7 @@ def file_parts(source: str | os.PathLike[str], schema: Schema, *, workers: int) 
 
     Args:
         source: The folder, the pattern or the file; all files have one format and the same columns.
-        schema: Declares all columns.
+        schema: Declares all columns, or some; None for none.
         workers: Number of processes that read.
 
     Raises:
@@ -109,7 +109,7 @@ def _counts(name: str) -> bool:
     return not name.startswith((".", "_"))
 
 
-def _parts(path: str, container: Container, schema: Schema) -> list[Part]:
+def _parts(path: str, container: Container, schema: Schema | None) -> list[Part]:
     check_readable(path)
     if container == "arrow":
         return [ArrowPart(path)]
@@ -124,7 +124,8 @@ def _parts(path: str, container: Container, schema: Schema) -> list[Part]:
             f"{path!r} cannot be read as Parquet: it is truncated, damaged or in another format; check the file"
         ) from None
     part = ParquetPart(path)
-    with failures_of(part):
-        schema.check_names(names)
+    if schema is not None:
+        with failures_of(part):
+            schema.check_names(names)
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     return [replace(part, groups=(i,), n_rows=n) for i, n in enumerate(sizes)] or [replace(part, n_rows=0)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class LearnedPart:
         """Number of records, if the part says it (sensitive)."""
         return getattr(self.part, "n_rows", None)
 
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records with the columns that are learned; see `Part.tables`."""
         del schema
         needed = None if columns is None else self._needed(columns)
@@ -63,8 +64,7 @@ class LearnedPart:
 
 def learned_parts(parts: RawParts, rules: RowRules) -> RawParts:
     """Return what is learned of a table in parts."""
-    learned = tuple(LearnedPart(part, rules) for part in parts.parts)
-    return replace(parts, parts=learned, schema=rules.learned_schema)
+    return parts.wrapped(partial(LearnedPart, rules=rules), schema=rules.learned_schema)
 
 
 @dataclass(frozen=True)

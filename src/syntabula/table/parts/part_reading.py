@@ -23,11 +23,11 @@ class Part(Protocol):
         """What a message calls it; it holds no cell."""
         ...
 
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records piece by piece, read as declared.
 
         Args:
-            schema: Declares all columns.
+            schema: Declares all columns, or some; None for none.
             columns: The columns to read; others may be left out. None for all.
         """
         ...
@@ -49,7 +49,7 @@ class Work:
 
 
 def folded(
-    parts: Sequence[Part], schema: Schema, columns: Sequence[str] | None, fold: Fold[RawTable]
+    parts: Sequence[Part], schema: Schema | None, columns: Sequence[str] | None, fold: Fold[RawTable]
 ) -> Work:
     """Fold some parts in this process, one after the other."""
     state, n_rows, said = fold.start(), 0, list[str]()
@@ -62,7 +62,7 @@ def folded(
 
 
 def read_part(
-    part: Part, schema: Schema, columns: Sequence[str] | None, said: list[str]
+    part: Part, schema: Schema | None, columns: Sequence[str] | None, said: list[str]
 ) -> Iterator[RawTable]:
     """Yield the records of a part; what is warned of is added to `said`, since it is the same in many parts."""
     tables = part.tables(schema, columns)
@@ -70,7 +70,7 @@ def read_part(
         with failures_of(part), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", CoercionWarning)
             table = next(tables, None)
-            if table is not None and columns is None:
+            if table is not None and columns is None and schema is not None:
                 schema.check_names(table.columns)
         said += [str(w.message) for w in caught if issubclass(w.category, CoercionWarning)]
         if table is None:

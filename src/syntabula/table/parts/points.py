@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,12 +22,10 @@ from syntabula.marginals.point_folds import (
     CutFold,
     DistinctFold,
     bucket_of,
-    inner,
-    put,
 )
-from syntabula.table.coding.column_codes import ordered_points
+from syntabula.table.parts.column_folds import PointFold, folded_columns, points_within
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.raw import RawTable
+from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Ordered
 
 _CUTS, _BUCKETS = "cuts", "buckets"
@@ -53,8 +52,12 @@ class Expected:
     @property
     def kind(self) -> np.dtype[Any]:
         """Type of the column's points."""
-        lower, upper, integer = self.column.span()
-        return integer_dtype(int(lower), int(upper)) if integer else np.dtype(np.float64)
+        return kind_of(self.column)
+
+    @property
+    def points(self) -> Callable[[RawColumn], NDArray[Any]]:
+        """The function from the column as read to its points."""
+        return partial(points_within, self.column)
 
     @property
     def fold(self) -> BoundedFold:
@@ -72,53 +75,15 @@ class CountedColumns:
     columns: Mapping[str, CountedPoints | AskedPoints]
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnFolds(Fold[RawTable]):
-    """Folds the points of several ordered columns, each by a fold of its own.
-
-    Attributes:
-        ordered: The declaration of each column.
-        folds: What is asked of each.
-    """
-
-    ordered: Mapping[str, Ordered]
-    folds: Mapping[str, Fold[CountedPoints]]
-
-    def start(self) -> State:
-        """Return the state of no records."""
-        state: State = {}
-        for place, fold in enumerate(self.folds.values()):
-            put(state, f"{place} ", fold.start())
-        return state
-
-    def add(self, state: State, part: RawTable) -> None:
-        """Add the records of a part."""
-        for place, (name, fold) in enumerate(self.folds.items()):
-            points, _ = ordered_points(self.ordered[name], part.columns[name])
-            own = inner(state, f"{place} ")
-            fold.add(own, CountedPoints.of(points))
-            put(state, f"{place} ", own)
-
-    def merge(self, state: State, other: State) -> None:
-        """Add a state of other records."""
-        for place, fold in enumerate(self.folds.values()):
-            own = inner(state, f"{place} ")
-            fold.merge(own, inner(other, f"{place} "))
-            put(state, f"{place} ", own)
-
-    def states(self, state: State) -> dict[str, State]:
-        """Return the state of each column's fold."""
-        return {name: inner(state, f"{place} ") for place, name in enumerate(self.folds)}
-
-
 def columns_of(parts: RawParts, expected: Mapping[str, Expected]) -> CountedColumns:
     """Return the values of ordered columns, by one pass that reads no others.
 
     Columns with too many values answer what is expected without a further pass.
     """
     folds = {name: column.fold for name, column in expected.items()}
-    every = ColumnFolds({name: column.column for name, column in expected.items()}, folds)
-    states = every.states(parts.of([*expected]).fold(every))
+    states = folded_columns(
+        parts, {name: (name, PointFold(expected[name].points, fold)) for name, fold in folds.items()}
+    )
     sought = _Sought(parts, expected)
     found: dict[str, CountedPoints | AskedPoints] = {}
     for name, fold in folds.items():
@@ -131,14 +96,23 @@ def columns_of(parts: RawParts, expected: Mapping[str, Expected]) -> CountedColu
         codes = {n: code.counts(fold.answer(state, n)) for n, code in ask.codes.items()}
         if ask.shares:
             sought.buckets[name] = CodeFold(bucket_of, BUCKETS).counts(fold.answer(state, _BUCKETS))
-        found[name] = AskedPoints(
-            _Column(parts, name, ask, sought),
-            ask.kind,
-            int(ranks[-1]),
-            KnownRanks(ask.cuts, ranks[:-1]),
-            codes,
-        )
+        known = KnownRanks(ask.cuts, ranks[:-1])
+        column = PartColumn(parts, name, ask.points, ask.kind, sought)
+        found[name] = AskedPoints(column, ask.kind, int(ranks[-1]), known, codes)
     return CountedColumns(found)
+
+
+def asked_of(parts: RawParts, name: str, column: Ordered, n_values: int) -> AskedPoints:
+    """Return a column's points in a domain, of which nothing is known yet: each answer takes a pass over the column."""
+    kind = kind_of(column)
+    asked = PartColumn(parts, name, partial(points_within, column), kind)
+    return AskedPoints(asked, kind, n_values, KnownRanks(np.zeros(0, kind), np.zeros(0, np.int64)))
+
+
+def kind_of(column: Ordered) -> np.dtype[Any]:
+    """Return the type of a column's points."""
+    lower, upper, integer = column.span()
+    return integer_dtype(int(lower), int(upper)) if integer else np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,27 +130,33 @@ class _Sought:
                 name: DistinctFold(self.expected[name].kind, counts >= least)
                 for name, counts in self.buckets.items()
             }
-            every = ColumnFolds({name: self.expected[name].column for name in folds}, folds)
-            states = every.states(self.parts.of([*folds]).fold(every))
+            asked = {
+                name: (name, PointFold(self.expected[name].points, fold)) for name, fold in folds.items()
+            }
+            states = folded_columns(self.parts, asked)
             points = {name: fold.points(states[name]) for name, fold in folds.items()}
             self.found[least] = {name: p.where(p.counts >= least) for name, p in points.items()}
         return self.found[least]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Column:
+class PartColumn:
+    """A column of a table in parts, whose points are folded anew for each question; see `AskedColumn`."""
+
     parts: RawParts
     name: str
-    asked: Expected
-    sought: _Sought
+    points: Callable[[RawColumn], NDArray[Any]]
+    kind: np.dtype[Any]
+    sought: _Sought | None = None
 
     def fold(self, fold: Fold[CountedPoints]) -> State:
-        every = ColumnFolds({self.name: self.asked.column}, {self.name: fold})
-        return every.states(self.parts.of([self.name]).fold(every))[self.name]
+        """Return the state of all present values, in one pass."""
+        return folded_columns(self.parts, {self.name: (self.name, PointFold(self.points, fold))})[self.name]
 
     def shared(self, least: int) -> CountedPoints:
-        if self.name in self.sought.buckets:
+        """Return the values that at least so many records share, in ascending order, and the number of these."""
+        if self.sought is not None and self.name in self.sought.buckets:
             return self.sought.shared(least)[self.name]
-        fold = DistinctFold(self.asked.kind)
+        fold = DistinctFold(self.kind)
         points = fold.points(self.fold(fold))
         return points.where(points.counts >= least)

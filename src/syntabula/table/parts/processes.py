@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def folded_in_processes(
     parts: Sequence[Part],
-    schema: Schema,
+    schema: Schema | None,
     columns: Sequence[str] | None,
     fold: Fold[RawTable],
     *,
@@ -63,7 +63,7 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-_Task = tuple[Sequence[Part], "Schema", Sequence[str] | None, Fold["RawTable"]]
+_Task = tuple[Sequence[Part], "Schema | None", Sequence[str] | None, Fold["RawTable"]]
 
 
 def _run(task: _Task) -> Work | SyntabulaError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from syntabula.errors import CoercionWarning, DataError
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.parts.part_reading import Part, Work, folded, read_part
 from syntabula.table.raw import Container, Origin, RawTable
-from syntabula.table.schema.schema import Schema
+from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
     from syntabula.table.parts.snapshot import Checked
+    from syntabula.table.parts.stored import StoredType
 
 ROWS_AT_ONCE = 65_536
 """Rows of a batch: their texts and numbers take about 60 MB for 20 columns."""
@@ -28,31 +29,39 @@ class RawParts:
 
     Attributes:
         container: What kind of table it is.
-        schema: Declares all columns.
+        schema: Declares all columns, or some; None for none.
         parts: Where the records are; each record is in one part.
         workers: Number of processes that read parts; the parts can be pickled if it is above 1.
         snapshot: Finds whether files, or what else is read, changed between passes; None where nothing can say so.
         columns: The columns that are read; None for all.
+        stored: Stored types of the undeclared columns.
+        order: Names of all columns as the table has them, where some are undeclared.
+        wraps: What was done to each part that was opened, in order; see `wrapped`.
     """
 
     container: Container
-    schema: Schema
+    schema: Schema | None
     parts: tuple[Part, ...]
     workers: int = 1
     snapshot: Checked | None = None
     columns: tuple[str, ...] | None = None
+    stored: Mapping[str, StoredType] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    wraps: tuple[Callable[[Part], Part], ...] = ()
     _n_rows: list[int] = field(default_factory=list)
     _warned: set[str] = field(default_factory=set)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, as the schema declares them."""
-        return tuple(self.schema)
+        """Names of the columns: in the order of the schema, or of the table where some are undeclared."""
+        if is_whole(self.schema):
+            return tuple(self.schema)
+        return tuple(self.order)
 
     @property
     def origin(self) -> Origin:
-        """What the table was read from; the schema declares its types."""
-        return Origin(self.container, {})
+        """What the table was read from, with the types of its undeclared columns."""
+        return Origin(self.container, {name: stored.physical for name, stored in self.stored.items()})
 
     @property
     def n_rows(self) -> int:
@@ -75,9 +84,14 @@ class RawParts:
         """Number of processes that read."""
         return max(1, min(self.workers, len(self.parts)))
 
-    def of(self, columns: Sequence[str]) -> RawParts:
+    def of(self, columns: Sequence[str]) -> Self:
         """Return the same table of which a pass reads some columns alone."""
         return replace(self, columns=tuple(columns))
+
+    def wrapped(self, wrap: Callable[[Part], Part], **changes: Any) -> Self:
+        """Return the same table with each part wrapped, by a function that can be pickled, and other facts changed."""
+        parts = tuple(map(wrap, self.parts))
+        return replace(self, parts=parts, wraps=(*self.wraps, wrap), **changes)
 
     def fold(self, fold: Fold[RawTable]) -> State:
         """Return the state of all records, in one pass.
@@ -128,7 +142,7 @@ class RawParts:
             warn_caller(CoercionWarning(sentence))
 
     def __repr__(self) -> str:
-        return f"RawParts({len(self.schema.columns)} columns)"
+        return f"RawParts({len(self.names)} columns)"
 
 
 class _Nothing(Fold[RawTable]):

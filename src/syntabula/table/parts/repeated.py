@@ -27,7 +27,7 @@ class RepeatedPart:
         """What a message calls it."""
         return self.part.place
 
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records; see `Part.tables`."""
         for _ in range(self.times):
             yield from self.part.tables(schema, columns)

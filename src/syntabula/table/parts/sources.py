@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any
 
-from syntabula.errors import DataError
+from syntabula.errors import ArgumentError, DataError
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts
-from syntabula.table.raw import Container, check_names
-from syntabula.table.schema.schema import Schema
+from syntabula.table.raw import TEXT_FORMATS, Container, RawTable, check_names
+from syntabula.table.schema.schema import Schema, is_whole
 
 LARGE_FILE = 2**27
 """A Parquet or Arrow file of more bytes is read in parts, if a schema declares it."""
@@ -55,35 +55,69 @@ def may_have_parts(source: object) -> bool:
     return needs_parts(source) or is_large_file(source) or _is_lazy_frame(source) or _is_relation(source)
 
 
-def parts_of(source: Any, schema: Schema, *, workers: int = 1) -> RawParts:
+def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawParts:
     """Return a table in parts.
 
     Args:
         source: A folder, a pattern or the path of a file, a polars LazyFrame, a DuckDB relation, a pyarrow dataset, an
             Ibis table, a Spark frame, or a table in parts.
-        schema: Declares all columns.
+        schema: Declares all columns, or some; None for none.
         workers: Number of processes that read files; the others are read in this one, by their library.
 
     Raises:
         DataError: If it cannot be read.
         SchemaError: If the names of its columns do not fit the schema.
+        ArgumentError: If it is text of which not all columns are declared.
     """
     if isinstance(source, RawParts):
         return source
     if isinstance(source, str | os.PathLike):
         from syntabula.table.parts.files import file_parts
 
-        return file_parts(source, schema, workers=workers)
-    if _is_spark(source):
+        parts = file_parts(source, schema, workers=workers)
+    elif _is_spark(source):
         from syntabula.table.parts.spark_parts import spark_parts
 
-        return spark_parts(source, schema)
-    from syntabula.table.parts.arrow_parts import ArrowStream
+        parts = spark_parts(source, schema)
+    else:
+        from syntabula.table.parts.arrow_parts import ArrowStream
 
-    place, container, names, batches = _stream_of(source)
-    check_names(names)
-    schema.check_names(names)
-    return RawParts(container, schema, (ArrowStream(place, container, batches),))
+        place, container, names, batches = _stream_of(source)
+        check_names(names)
+        if schema is not None:
+            schema.check_names(names)
+        parts = RawParts(container, schema, (ArrowStream(place, container, batches),))
+    if is_whole(schema):
+        return parts
+    if parts.container in TEXT_FORMATS:
+        raise ArgumentError(
+            "text files that are read in parts need a schema of all columns, as they store no types; draft one from one "
+            "of the files with `syntabula schema FILE`, check it, and give it; or write the table to Parquet files"
+        )
+    from syntabula.table.parts.stored import with_stored_types
+
+    return with_stored_types(parts, _empty(source, parts))
+
+
+def _empty(source: Any, parts: RawParts) -> RawTable:
+    """Return a table like this one without records, as the reader of whole tables reads it."""
+    from syntabula.table.read import read
+
+    if isinstance(source, str | os.PathLike):
+        from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart
+
+        first = parts.parts[0]
+        assert isinstance(first, ParquetPart | ArrowPart)
+        return first.empty()
+    if _is_lazy_frame(source):
+        return read(source.head(0).collect())
+    if _is_relation(source):
+        return read(source.limit(0))
+    if _is_spark(source):
+        from syntabula.table.parts.spark_parts import empty_table
+
+        return read(empty_table(source))
+    return read((source.schema if _is_dataset(source) else source.schema().to_pyarrow()).empty_table())
 
 
 def _stream_of(source: Any) -> tuple[str, Container, list[str], Batches]:

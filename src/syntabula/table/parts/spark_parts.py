@@ -12,6 +12,7 @@ from syntabula._memory import ran_out
 from syntabula._version import __version__
 from syntabula.errors import DataError, MissingExtraError, ResourceError, SyntabulaError
 from syntabula.marginals.parts import Fold
+from syntabula.table.parts.arrow_parts import ArrowStream
 from syntabula.table.parts.part_reading import Work
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.spark_tasks import (
@@ -21,7 +22,6 @@ from syntabula.table.parts.spark_tasks import (
     PLACE,
     Answer,
     FoldTask,
-    FramePart,
     MergeTask,
     SendTask,
     on_workers,
@@ -77,11 +77,12 @@ class SparkParts(RawParts):
         return 3
 
     def _folded(self, fold: Fold[RawTable]) -> Work:
-        fold_task, merge_task = FoldTask(self.parts, self.schema, self.columns, fold), MergeTask(fold)
-        # A part around that of the frame may need other columns than those that are asked of it.
-        columns = self.columns if all(isinstance(part, FramePart) for part in self.parts) else None
+        fold_task, merge_task = FoldTask(self.schema, self.columns, fold, self.wraps), MergeTask(fold)
         with failures_of_spark():
-            states = _chosen(self.frame, columns).mapInArrow(on_workers(fold_task), ANSWERS)
+            # What is around a part, such as rules, may need other columns than those that are asked of it.
+            states = _chosen(self.frame, None if self.wraps else self.columns).mapInArrow(
+                on_workers(fold_task), ANSWERS
+            )
             merged = states.repartition(_GROUPS).mapInArrow(on_workers(merge_task), ANSWERS)
             found = total(map(Answer.read, merged.toLocalIterator()), fold)
         if found.error is not None:
@@ -89,12 +90,12 @@ class SparkParts(RawParts):
         return Work(found.state, found.n_rows, [*found.warnings])
 
 
-def spark_parts(frame: Any, schema: Schema) -> SparkParts:
+def spark_parts(frame: Any, schema: Schema | None) -> SparkParts:
     """Return a Spark frame as a table in parts.
 
     Args:
         frame: A frame of the classic kind, or of Spark Connect.
-        schema: Declares all columns.
+        schema: Declares all columns, or some; None for none.
 
     Raises:
         DataError: If it is a stream, or Spark cannot say what it reads.
@@ -103,9 +104,18 @@ def spark_parts(frame: Any, schema: Schema) -> SparkParts:
     if frame.isStreaming:
         raise DataError("a Spark frame that streams has no end; write it to a table, and fit that")
     check_names(frame.columns)
-    schema.check_names(frame.columns)
-    part = FramePart(PLACE, "parquet", partial(_pieces, frame))
+    if schema is not None:
+        schema.check_names(frame.columns)
+    part = ArrowStream(PLACE, "parquet", partial(_pieces, frame))
     return SparkParts("parquet", schema, (part,), snapshot=PlanSnapshot.of(frame), frame=frame)
+
+
+def empty_table(frame: Any) -> Any:
+    """Return the columns of a frame without records, as a relation of DuckDB: the names of types are those of files."""
+    import duckdb
+
+    with failures_of_spark():
+        return duckdb.connect().from_arrow(frame.limit(0).toArrow())
 
 
 def _chosen(frame: Any, columns: Sequence[str] | None) -> Any:

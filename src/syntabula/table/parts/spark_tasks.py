@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,50 +131,24 @@ def total(answers: Iterable[Answer], fold: Fold[RawTable]) -> Answer:
     return Answer(tuple(seen), n_rows, tuple(said), state)
 
 
-_partition: ContextVar[Batches] = ContextVar("_partition")
-"""The batches of the partition that this worker's task has."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FramePart(ArrowStream):
-    """The records of a frame. Sent to a worker, alone or within another part, it is the worker's partition."""
-
-    def __reduce__(self) -> Any:
-        """Leave the frame behind, which workers do not have."""
-        return PartitionPart, ()
-
-
-@dataclass(frozen=True)
-class PartitionPart:
-    """The records of the partition that this worker's task has, which can be read once."""
-
-    @property
-    def place(self) -> str:
-        """What a message calls it."""
-        return PLACE
-
-    def tables(self, schema: Schema, columns: Sequence[str] | None) -> Iterator[RawTable]:
-        """Yield the records; see `Part.tables`."""
-        batches = _partition.get()
-        return ArrowStream(PLACE, "parquet", lambda _: gathered(batches)).tables(schema, columns)
-
-
 @dataclass(frozen=True)
 class FoldTask:
     """Folds the records of a partition."""
 
-    parts: Sequence[Part]
-    schema: Schema
+    schema: Schema | None
     columns: Sequence[str] | None
     fold: Fold[RawTable]
+    wraps: Sequence[Callable[[Part], Part]] = ()
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield one answer."""
         number = require("pyspark", "spark").TaskContext.get().partitionId()
-        _partition.set(batches)
+        part: Part = ArrowStream(PLACE, "parquet", lambda _: gathered(batches))
+        for wrap in self.wraps:
+            part = wrap(part)
 
         def answer() -> Answer:
-            work = folded(self.parts, self.schema, self.columns, self.fold)
+            work = folded((part,), self.schema, self.columns, self.fold)
             return Answer((number,), work.n_rows, tuple(dict.fromkeys(work.warnings)), work.state)
 
         yield _answered(answer).batch()

@@ -1,0 +1,106 @@
+"""Undeclared columns of a table in parts: their stored types, and parts that are checked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from syntabula.errors import DataError, SchemaError
+from syntabula.table.parts.part_reading import Part, failures_of
+from syntabula.table.parts.raw_parts import RawParts
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable
+from syntabula.table.schema.schema import Schema, undeclared
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class StoredType:
+    """How an undeclared column is stored.
+
+    Attributes:
+        physical: Its type as a reader of whole tables names it.
+        read: Its type as batches have it.
+        kind: The type of the numbers that stand for its cells; of objects for texts.
+    """
+
+    physical: PhysicalType
+    read: PhysicalType
+    kind: np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class StoredPart:
+    """A part with undeclared columns, which must be stored alike in all parts.
+
+    Attributes:
+        part: The records.
+        types: Type of each undeclared column.
+    """
+
+    part: Part
+    types: Mapping[str, StoredType]
+
+    @property
+    def place(self) -> str:
+        """What a message calls it."""
+        return self.part.place
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of records, if the part says it (sensitive)."""
+        return getattr(self.part, "n_rows", None)
+
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
+        """Yield the records; see `Part.tables`."""
+        for table in self.part.tables(schema, columns):
+            read = {name: self._checked(name, column) for name, column in table.columns.items()}
+            if lacking := [n for n in self.types if n not in read and (columns is None or n in columns)]:
+                raise SchemaError(f"the table has no column {lacking[0]!r}, which other parts have; add it")
+            yield replace(table, columns=read)
+
+    def _checked(self, name: str, column: RawColumn) -> RawColumn:
+        stored = self.types.get(name)
+        if stored is None:
+            return column
+        if column.physical != stored.read:
+            raise SchemaError(
+                f"column {name!r} is stored as {column.physical.name}, but as {stored.read.name} in other parts; "
+                "declare it in a schema, or store all parts alike"
+            )
+        return replace(column, physical=stored.physical)
+
+
+def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
+    """Return a table in parts whose undeclared columns are known by their stored types.
+
+    Args:
+        parts: The table; its schema declares some of its columns, or none.
+        empty: The table without records, as a reader of whole tables reads it.
+
+    Raises:
+        DataError: If batches give cells of another kind than such a reader.
+        SchemaError: If a column is of a type that can only be read where it is declared.
+    """
+    if parts.schema is not None:
+        parts.schema.check_names(empty.columns)
+    first = parts.parts[0]
+    with failures_of(first):
+        table = next(first.tables(parts.schema, None))
+    types = {}
+    for name in undeclared(empty.columns, parts.schema):
+        column, physical = table.columns[name], empty.columns[name].physical
+        physical.require_domain(name)
+        if physical.kind == "decimal" or column.physical.is_labels != physical.is_labels:
+            raise SchemaError(
+                f"column {name!r} is stored as {physical.name}, which is read in parts only where a schema declares it"
+            )
+        if column.physical.kind != physical.kind:
+            raise DataError(
+                f"column {name!r} is read as {column.physical.kind} in parts; declare it in a schema"
+            )
+        types[name] = StoredType(physical, column.physical, column.values.dtype)
+    return parts.wrapped(partial(StoredPart, types=types), stored=types, order=tuple(empty.columns))
