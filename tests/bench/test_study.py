@@ -41,7 +41,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "methods.binning": ("None", "3", "{}"), "methods.epsilons": ("3", "1.5", "[]", "[3]"),
     "preprocessing.bins": ("3",), "preprocessing.options": ("{}",), "figure.panels": ("''",), "figure.scores": ("[]",),
     "score_options.tvd-2": ("{}",), "tables.keep": ("[]",), "tuning.trials": ("3",), "disclosure.draws": ("3",),
-    "disclosure.records": ("None", "3"), "membership.target": ("3", "0"), "membership.bins_epsilon": ("3", "0", "1.5"),
+    "disclosure.records": ("None", "3"), "risks.draws": ("3",),
+    "risks.records": ("None", "3"), "membership.target": ("3", "0"), "membership.bins_epsilon": ("3", "0", "1.5"),
     "membership.without": ("[]",),
 }  # fmt: skip
 """The values of `JUNK` that a field may have, as Python writes them."""

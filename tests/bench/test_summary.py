@@ -10,7 +10,7 @@ import pytest
 from syntabula.bench import Binning, Candidate, Record, Store, Study, compare, export_parquet, summarize
 from syntabula.bench.collection import list_studies
 from syntabula.bench.runner import Work
-from syntabula.bench.study import Reported
+from syntabula.bench.study_fields import Reported
 from syntabula.bench.words import aligned, compared, duration, listed, planned, shown_scores, table
 from syntabula.report.study_page import make_study_page
 

@@ -30,6 +30,8 @@ ONLY_PYTHON = {
     "journal=",
 }
 ONLY_PYTHON |= {"draft_schema", "membership_disclosure", "dataclass(", "kw_only", "with_options"}
+# A function of transformers, and an option of a method.
+ONLY_PYTHON |= {"save_pretrained", "model_path"}
 ONLY_PYTHON |= {"n_thresholds", "relaxed_projection", "sample_to", "help(", "with_failure_delta"}
 
 

@@ -235,6 +235,18 @@ def fitted_by_rules(source, **options) -> tuple[str, set[str]]:
 
 
 class TestRules:
+    def test_without_an_order_are_those_of_the_table_in_memory(self, tmp_path):
+        kept = ["age", "paid"]
+        rules = st.Rules(require=["age <> 7 or not paid"])
+        declared = st.Schema({name: schema()[name] for name in kept}, rules=rules)
+        pq.write_table(arrow().select(kept), tmp_path / "rows.parquet")
+        counts = []
+        for table in (str(tmp_path / "*.parquet"), frame()[kept]):
+            with pytest.warns(CoercionWarning):
+                counts.append(st.MST(seed=1).fit(table, declared).marginals([("age", "paid")])[0])
+
+        assert (counts[0] == counts[1]).all()
+
     def parted(self, folder, n_parts: int, rows: pd.DataFrame):
         folder.mkdir()
         for i, piece in enumerate(np.array_split(np.arange(len(rows)), n_parts)):

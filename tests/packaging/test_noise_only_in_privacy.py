@@ -41,6 +41,7 @@ MAY_DRAW = {
     # Rows of a network that was trained with noise are tried, to set its marginals: post-processing.
     "record_models/autoregressive": "numpy.random",
     "record_models/codes_network": "numpy.random",
+    "record_models/latent_with_noise": "numpy.random",
     "record_models/torch_model": "torch",
     "record_models/any_order": "torch",
     "record_models/denoiser": "torch",

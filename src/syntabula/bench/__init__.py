@@ -15,7 +15,8 @@ from syntabula.bench.comparison import Difference, compare
 from syntabula.bench.export import export_parquet
 from syntabula.bench.runner import Progress, Work, run, work_of
 from syntabula.bench.store import Record, Store
-from syntabula.bench.study import Figure, Reported, Study
+from syntabula.bench.study import Study
+from syntabula.bench.study_fields import Figure, Reported
 from syntabula.bench.study_file import read_study
 from syntabula.bench.summary import Row, Summary, summarize
 

@@ -17,7 +17,7 @@ BASELINES = ("SELF", "HALF", "HISTOGRAM", "BINS")
 """Tables of known quality in place of a method: the learned rows, half of them, each column resampled on its own, and
 the learned rows after binning, which is the best that a method over these bins can do."""
 
-_FEW = {"iterations": 50, "steps": 200, "n_thresholds": 2000, "threshold_rounds": 5}
+_FEW = {"iterations": 50, "n_thresholds": 2000, "threshold_rounds": 5}
 """Options of quick studies, which would otherwise be larger."""
 
 Domain = Literal["public", "observed", "found"]
@@ -171,8 +171,14 @@ class Candidate:
             made = load("synthesizer", self.method)(**settings)
         return made.with_options(**self.options) if self.options else made
 
-    def quicker(self, dataset: str, epsilon: float) -> Candidate:
-        """Return the row with few iterations, where its method has such options and the row does not set them."""
+    def quicker(self, dataset: str, epsilon: float, steps: int) -> Candidate:
+        """Return the row with few iterations, where its method has such options and the row does not set them.
+
+        Args:
+            dataset: Table that its preset may depend on.
+            epsilon: Budget that it may depend on.
+            steps: Most steps of training.
+        """
         from syntabula.synthesizers.options import method_options
 
         if self.is_baseline or self.peer is not None:
@@ -184,7 +190,7 @@ class Candidate:
         known = {name: value for part in method_options(made).values() for name, value in part.items()}
         few = {
             name: most
-            for name, most in _FEW.items()
+            for name, most in {**_FEW, "steps": steps}.items()
             if known.get(name, 0) is None or known.get(name, 0) > most
         }
         return replace(self, options={**few, **self.options})

@@ -6,17 +6,17 @@ import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syntabula._arguments import near, shown, text
 from syntabula.bench.cell import table_and_rows
 from syntabula.errors import ArgumentError, SyntabulaError
 
 if TYPE_CHECKING:
-    from syntabula.bench.study import Study
+    from syntabula.bench.study_fields import StudyFields
 
 
-def check_figure_scores(study: Study) -> None:
+def check_figure_scores(study: StudyFields) -> None:
     """Refuse a score to draw that the study does not have; parts such as `efficacy auc` count as the score."""
     known = [*study.scores, *([study.overall] if study.overall else [])]
     for score in study.figure.scores:
@@ -28,7 +28,7 @@ def check_figure_scores(study: Study) -> None:
             )
 
 
-def check_space(study: Study) -> None:
+def check_space(study: StudyFields) -> None:
     """Refuse a space to search that one of the methods has not, with similar names of options."""
     from syntabula.tuning import presets, space
 
@@ -38,7 +38,7 @@ def check_space(study: Study) -> None:
         space.check_space(candidate.synthesizer(epsilon=epsilon), wanted)
 
 
-def check_rows(study: Study) -> None:
+def check_rows(study: StudyFields) -> None:
     """Refuse scores that have no rows to compare with, as the split holds none out."""
     if study.split == "whole" and study.task in ("tables", "tuning") and "learned" not in study.against:
         raise ArgumentError("the split 'whole' holds no rows out; write `against: [learned]`")
@@ -64,7 +64,7 @@ def check_dataset(name: str) -> None:
         raise ArgumentError(f"{unknown(table)}; a table of your own is the path of its file")
 
 
-def check_tables(study: Study) -> None:
+def check_tables(study: StudyFields) -> None:
     """Refuse columns that the tables of a study do not have, and scores that need one to predict where none is named.
 
     A table that cannot be read is left out, as a run leaves out its cells.
@@ -81,7 +81,7 @@ def check_tables(study: Study) -> None:
                     f"{field} names the column {column!r}, which {table!r} has not{near(column, known)}; its columns are "
                     f"{_few(known)}"
                 )
-    row = study.options.get("target")
+    row: Any = study.options.get("target")
     for table in study.datasets if isinstance(row, int) else ():
         if row >= (n_rows := _n_rows(table)):
             raise ArgumentError(
@@ -98,7 +98,7 @@ def check_tables(study: Study) -> None:
             raise ArgumentError(f"the score {score!r} needs rows held out, and the split 'whole' has none")
 
 
-def scores_of(study: Study, table: str) -> tuple[str, ...]:
+def scores_of(study: StudyFields, table: str) -> tuple[str, ...]:
     """Return the scores of a study that a table can have: without those that predict, if it has no column for that."""
     from syntabula.bench.table_source import label_of
 
@@ -108,7 +108,7 @@ def scores_of(study: Study, table: str) -> tuple[str, ...]:
     return tuple(score for score in study.scores if score not in predicting)
 
 
-def _needs(study: Study) -> list[tuple[str, tuple[str, ...]]]:
+def _needs(study: StudyFields) -> list[tuple[str, tuple[str, ...]]]:
     """Return each metric of a study with what it needs."""
     from syntabula.bench.tasks import TASKS
     from syntabula.metrics.registry import describe_metric

@@ -6,14 +6,14 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from syntabula._arguments import megabytes, normalise, positive, refusal, several, words
-from syntabula.bench.candidate import Binning, Candidate, binning_of, budgets, candidate_of
+from syntabula.bench.candidate import Binning, binning_of, budgets, candidate_of
 from syntabula.bench.cell import Cell, table_and_rows, with_rows
 from syntabula.bench.checks import (
     check_dataset,
@@ -24,7 +24,8 @@ from syntabula.bench.checks import (
     known_tables,
     scores_of,
 )
-from syntabula.bench.fields import DELTA, NAMED, WORDS, check_axis, check_names, one_or_several
+from syntabula.bench.fields import DELTA, NAMED, WORDS, check_names
+from syntabula.bench.study_fields import StudyFields
 from syntabula.bench.tasks import TASKS
 from syntabula.errors import ArgumentError, SyntabulaError, SyntabulaWarning
 
@@ -33,112 +34,14 @@ _QUICK_ROWS = 1000
 _QUICK_CELLS = 24
 _QUICK_SECONDS = 60.0
 
-AXES = ("epsilon", "method", "dataset", "discretizer", "bins", "binning", "rows", "steps", "synthesizer")
-"""What an axis, a line or a panel of a figure may be; "steps" are those of training, of rows that set them."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
-    """How a study is drawn: the scores as lines.
-
-    Attributes:
-        across: What the horizontal axis shows, one of `AXES`.
-        lines: What each line is, of the same.
-        panels: What each panel is, of the same; empty for one panel for each score.
-        scores: The scores to draw; all if there is none.
-
-    Raises:
-        ArgumentError: If one of these is unknown (suggests similar names).
-    """
-
-    across: str = "epsilon"
-    lines: str = "method"
-    panels: str = "dataset"
-    scores: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("across", "lines"):
-            check_axis(name, getattr(self, name), AXES)
-        check_axis("panels", self.panels, ("", *AXES))
-        object.__setattr__(self, "scores", one_or_several(self.scores))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reported:
-    """Where the printed figures of a study are among those that are packaged.
-
-    Attributes:
-        paper: Name of the paper.
-        table: Its numbered table, such as "Table 1".
-        scores: Our name of each of its scores, with the paper's name.
-        methods: The paper's name of each of our labels.
-        datasets: The paper's name of each of our tables; a stand-in has none.
-    """
-
-    paper: str
-    table: str
-    scores: Mapping[str, str]
-    methods: Mapping[str, str]
-    datasets: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Study:
+class Study(StudyFields):
     """Every method on every table, at every budget, with every binning and seed.
-
-    Attributes:
-        name: Its name, which its results carry.
-        title: What it asks, in one line.
-        task: What a cell does: "tables" learns and scores a table; see `tasks.TASKS` for others.
-        datasets: Names of tables, as `syntabula.datasets.names()` lists them, or paths of files; "bank@2000" takes 2,000
-            random rows.
-        methods: Methods with their options.
-        epsilons: Budgets; infinity switches privacy off.
-        delta: Delta of all budgets.
-        preprocessing: How columns are binned.
-        binnings: Replaces `preprocessing` for single tables.
-        seeds: A number of seeds, or the seeds themselves.
-        scores: Keys of metrics, as `syntabula metrics` lists them.
-        score_options: Options of some metrics, by key.
-        split: Which rows are learned and which are held out: "holdout", or that of a paper; see `splits.SPLITS`.
-        against: What scores of fidelity compare with: "held out", "learned", or both; the first is the main one.
-        target: Column to predict; by default the label of a named table.
-        overall: Name of the mean of all scores of a cell, if it is wanted.
-        options: Options of the task.
-        seconds: Most processor seconds for a cell; see `process.run_cell`.
-        memory_mb: Most memory for a cell.
-        figure: How it is drawn.
-        reported: Where its printed figures are.
-        finding: What a paper says of it, in words.
-        note: What readers must know.
 
     Raises:
         ArgumentError: If something is unknown (suggests similar names) or out of range.
     """
-
-    name: str
-    title: str = ""
-    task: str = "tables"
-    datasets: tuple[str, ...]
-    methods: tuple[Candidate, ...]
-    epsilons: tuple[float, ...] = (1.0,)
-    delta: float = 1e-5
-    preprocessing: tuple[Binning, ...] = (Binning(),)
-    binnings: Mapping[str, Binning] = field(default_factory=dict, hash=False)
-    seeds: tuple[int, ...] = (0,)
-    scores: tuple[str, ...] = ("tvd-2", "query-error-3")
-    score_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
-    split: str = "holdout"
-    against: tuple[str, ...] = ("held out",)
-    target: str | None = None
-    overall: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    seconds: float = 600.0
-    memory_mb: float = 4000.0
-    figure: Figure = Figure()
-    reported: tuple[Reported, ...] = ()
-    finding: str = ""
-    note: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -227,14 +130,15 @@ class Study:
 
         Its figures show that the study works; they are too few to compare methods.
         """
-        small = TASKS[self.task].quick(self)
+        task = TASKS[self.task]
+        small = task.quick(self)
         middle = sorted(small.epsilons, key=lambda epsilon: abs(math.log(min(epsilon, 1e6))))
         # A row with budgets of its own would otherwise bring in a second one.
         shared = [c for c in small.methods if not c.epsilons or middle[0] in c.epsilons] or [*small.methods]
         dataset, rows = with_rows(_first_here(small.datasets), _QUICK_ROWS), tuple(shared[:_QUICK_CELLS])
-        if not TASKS[self.task].methods:
+        if not task.methods:
             with _any_budget():
-                rows = tuple(candidate.quicker(dataset, middle[0]) for candidate in rows)
+                rows = tuple(candidate.quicker(dataset, middle[0], task.quick_steps) for candidate in rows)
         scores = scores_of(small, dataset) or small.scores
         small = replace(
             small,

@@ -9,7 +9,8 @@ from typing import Any
 
 from syntabula._arguments import near
 from syntabula.bench.candidate import fields_of
-from syntabula.bench.study import Figure, Study
+from syntabula.bench.study import Study
+from syntabula.bench.study_fields import Figure
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.table.schema.plain_yaml import read_yaml
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from syntabula._arguments import Rule, even
 from syntabula.bench.fields import NAMED, OPTIONS, check_names
@@ -13,9 +13,11 @@ from syntabula.errors import ArgumentError
 
 if TYPE_CHECKING:
     from syntabula.bench.cell import Cell
-    from syntabula.bench.study import Study
+    from syntabula.bench.study_fields import StudyFields
     from syntabula.metrics.metric import Metric
     from syntabula.metrics.score import Direction
+
+_Study = TypeVar("_Study", bound="StudyFields")
 
 ROLES = ("held out", "learned")
 
@@ -43,6 +45,7 @@ class Task:
         options: Options of the task, with their defaults.
         rules: What its options may be, where that differs from `checks.OPTIONS`.
         quick_options: Options of a quick study.
+        quick_steps: Most steps of training in a quick study; fewer where a cell has many fits.
         scores: Direction of each of its scores; empty if they are metrics.
         methods: What stands in the place of methods; empty if methods do.
         others: What may stand beside methods, of tables of known quality and "peer" for code of others.
@@ -53,11 +56,12 @@ class Task:
     options: Mapping[str, Any] = field(default_factory=dict)
     rules: Mapping[str, Rule] = field(default_factory=dict)
     quick_options: Mapping[str, Any] = field(default_factory=dict)
+    quick_steps: int = 200
     scores: Mapping[str, Direction] = field(default_factory=dict)
     methods: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
-    def check(self, study: Study) -> None:
+    def check(self, study: StudyFields) -> None:
         """Refuse what the task does not know, with similar names."""
         from syntabula.bench.splits import SPLITS
 
@@ -77,7 +81,7 @@ class Task:
         else:
             _check_metrics(study)
 
-    def _check_methods(self, study: Study) -> None:
+    def _check_methods(self, study: StudyFields) -> None:
         for candidate in study.methods:
             if self.methods:
                 check_names("method of this task", [candidate.method], self.methods)
@@ -91,7 +95,7 @@ class Task:
         if self.methods and any(binning.bins in ("auto", "pairs") for binning in study.preprocessing):
             raise ArgumentError("this task needs a number of bins in `preprocessing`, or the name of a rule")
 
-    def quick(self, study: Study) -> Study:
+    def quick(self, study: _Study) -> _Study:
         """Return the study with small options, and cheaper scores of the same names."""
         cheaper = {name: _CHEAPER[name] for name in study.scores if name in _CHEAPER}
         scores = {**study.score_options, **cheaper} if not self.scores else {}
@@ -143,7 +147,7 @@ def metric_of(score: str, options: Mapping[str, Any]) -> Metric:
     return chosen
 
 
-def _check_metrics(study: Study) -> None:
+def _check_metrics(study: StudyFields) -> None:
     from syntabula.metrics.registry import describe_metric
 
     for score in study.scores:
@@ -173,6 +177,7 @@ TASKS: Mapping[str, Task] = {
         summary="membership disclosure by shadow models",
         options={"shadows": 20, "draws": 10, "records": None},
         quick_options={"shadows": 4, "draws": 1},
+        quick_steps=50,
         scores={"membership-disclosure": "lower", "mean-disclosure": "lower"},
         others=("SELF", "HALF", "HISTOGRAM"),
     ),
@@ -182,6 +187,7 @@ TASKS: Mapping[str, Task] = {
         options={"shadows": 20, "draws": 10, "records": None},
         rules={"shadows": even(8)},
         quick_options={"shadows": 8, "draws": 1},
+        quick_steps=20,
         scores={
             "dcr": "higher",
             "membership-disclosure": "lower",

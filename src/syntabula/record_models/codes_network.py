@@ -16,7 +16,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
-from syntabula.privacy.training.records import MOST_RECORDS, RecordCurator
+from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.loop import Trainable, Training, seconds_per_step, train
 from syntabula.record_models.network_model import NetworkModel
 from syntabula.record_models.noisy_loop import (
@@ -30,7 +30,7 @@ from syntabula.record_models.representation import ColumnLookup, column_lookup, 
 Places = NDArray[np.intp]
 """Positions of codes among those of their column that have records; their number for a code without."""
 
-_RECORDS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 4096
 _USUAL_BINS = 300
 
 
@@ -74,7 +74,7 @@ class CodesNetwork(NetworkModel, ABC):
 
     def _rows_at_once(self, n: int) -> int:
         """Return how many of n rows are drawn together."""
-        return min(max(n, 1), _RECORDS_AT_ONCE)
+        return min(max(n, 1), _ROWS_AT_ONCE)
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training takes, from a timed step on a made-up batch."""
@@ -108,7 +108,7 @@ class CodesNetwork(NetworkModel, ABC):
             batch,
         )
         # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
-        held = 2 * min(batch, _RECORDS_AT_ONCE) * self._numbers_of_record(domain, noisy=True)
+        held = 2 * min(batch, RECORDS_AT_ONCE) * self._numbers_of_record(domain, noisy=True)
         numbers = 18 * self._n_weights(domain) + held + n_rows * len(domain)
         return FitCost(numbers * 4 / 2**20, seconds)
 

@@ -14,7 +14,7 @@ from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray
-from syntabula.privacy.training.records import MOST_RECORDS, RecordCurator
+from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.encoding import FEW_CODES, Encoder, Encoding, plain_encoding
 from syntabula.record_models.latent import MIXED, LatentRows
 from syntabula.record_models.loop import Trainable, Training
@@ -24,8 +24,6 @@ from syntabula.record_models.noisy_loop import (
     seconds_per_noisy_step,
     train_with_noise,
 )
-
-_RECORDS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,7 +90,7 @@ class NoisyLatentRows(LatentRows, ABC):
         shapes = model._trained_shapes(encoding.widths)
         numbers = 18 * sum(math.prod(shape) for shape in shapes.values()) + n_rows * len(domain)
         numbers += (
-            min(batch, _RECORDS_AT_ONCE) * 16 * (sum(shape[-1] for shape in shapes.values()) + sum(sizes))
+            min(batch, RECORDS_AT_ONCE) * 16 * (sum(shape[-1] for shape in shapes.values()) + sum(sizes))
         )
         return FitCost(numbers * 4 / 2**20, seconds)
 

@@ -20,7 +20,7 @@ from syntabula.models.row_fitting import pick_device, training_threads
 from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.training.per_record import clipped_sum
-from syntabula.privacy.training.records import MOST_RECORDS, RecordCurator, TrainingSession
+from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator, TrainingSession
 from syntabula.record_models.loop import (
     TRAIN,
     WEIGHT_DECAY,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 _STEPS, _LEAST_STEPS, _MOST_STEPS = 300, 100, 2000
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CHECKPOINTS = 5
-_TIMED_RECORDS = 4096
 _TIMED_SCALE = 2.0**30
 
 
@@ -246,8 +245,8 @@ def seconds_per_noisy_step(
     device = pick_device(training.device)
     on_processor = device.type == "cpu"
     clock, share = (process_time, training.threads) if on_processor else (perf_counter, 1)
-    # A step takes many records some thousands at a time.
-    tried = min(batch, _TIMED_RECORDS)
+    # A step takes many records so many at a time.
+    tried = min(batch, RECORDS_AT_ONCE)
     with training_threads(training.threads):
         random = torch.Generator(device).manual_seed(0)
         network = make(device, random)

@@ -31,6 +31,9 @@ class CTGAN(RecordTrained):
     What falls short are numbers: their values crowd at the centres of their modes, as the generator varies an offset
     less than records do.
 
+    Its private form, a critic with noisy gradients, was tried at epsilon 1 on adult in 13 settings of losses, widths and
+    rates, of up to 300 steps: TVD of pairs was .099 to .130, where `Independent` has .095. So there is none here.
+
     Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. No loss of it says when
     to stop, so no records are held out. Time: a step of training for each batch, as `plan` measures it. Any columns can
     be given to `sample`. Choose `ARGN` where rows should be near the table's, or `TVAE` where time is short or

@@ -27,16 +27,14 @@ def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
     """
     if not _answers_marginals(model):
         return codec, model
+    names = [name for name in codec.bins if _can_be_cut(codec, name)]
     found: dict[str, Parts] = {}
-    for name in codec.bins:
-        column = codec.schema[name]
+    # One question for all: a model may draw rows to answer.
+    marginals = model.marginals([(name,) for name in names]) if names else []  # type: ignore[attr-defined]
+    for name, counts in zip(names, marginals, strict=True):
+        column, bins = codec.schema[name], codec.bins[name]
+        assert isinstance(column, Ordered)
         roundness = codec.roundness.get(name)
-        # Where each bin holds a single value, there is nothing to join.
-        single = roundness is not None and not roundness.steps
-        if name not in codec.domain or name in codec.spreads or single or not isinstance(column, Ordered):
-            continue
-        bins = codec.bins[name]
-        (counts,) = model.marginals([(name,)])  # type: ignore[attr-defined]
         unit = None if roundness is None else roundness.unit
         parts = joined(bins, counts[: bins.size], column.scale(), unit)
         if parts.bins.size > bins.size:
@@ -54,6 +52,14 @@ def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
     if isinstance(model, RecodedModel):
         return finer, RecodedModel(model.inner, recoding.then(model.recoding))
     return finer, RecodedModel(model, recoding)
+
+
+def _can_be_cut(codec: Codec, name: str) -> bool:
+    roundness = codec.roundness.get(name)
+    # Where each bin holds a single value, there is nothing to join.
+    single = roundness is not None and not roundness.steps
+    known = name in codec.domain and name not in codec.spreads
+    return known and not single and isinstance(codec.schema[name], Ordered)
 
 
 def _answers_marginals(model: Model) -> bool:

@@ -223,7 +223,7 @@ class Release:
         Args:
             session: A session of Spark, classic or Spark Connect, whose workers have this version of syntabula.
             n: Number of rows, of all parts together; by default as `sample`.
-            parts: Number of partitions; some 100,000 to a million rows each are drawn well.
+            parts: Number of partitions, as equal as can be.
             where: As `sample`.
             seed: Makes the draw repeatable.
 

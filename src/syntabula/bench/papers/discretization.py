@@ -15,7 +15,8 @@ from typing import get_args
 from syntabula.bench.bin_rules import RULES
 from syntabula.bench.candidate import Binning, Candidate, Domain
 from syntabula.bench.collection import Listed, NotRun
-from syntabula.bench.study import Figure, Study
+from syntabula.bench.study import Study
+from syntabula.bench.study_fields import Figure
 from syntabula.datasets.simulated import SIZES, Shape
 
 _DISCRETIZERS = ("uniform", "quantile", "kmeans", "privtree")

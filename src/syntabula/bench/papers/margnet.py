@@ -12,7 +12,8 @@ from dataclasses import replace
 from syntabula.bench.candidate import Binning, Candidate
 from syntabula.bench.collection import Listed, NotRun
 from syntabula.bench.papers.tab_bench import both_settings
-from syntabula.bench.study import Figure, Reported, Study
+from syntabula.bench.study import Study
+from syntabula.bench.study_fields import Figure, Reported
 
 _EVEN = Binning(bins=100, discretizer="uniform", domain="observed")
 _TREE = Binning(bins="pairs", discretizer="privtree", domain="observed")

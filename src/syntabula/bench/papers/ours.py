@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from syntabula.bench.candidate import Binning, Candidate
 from syntabula.bench.collection import Listed
-from syntabula.bench.study import Figure, Study
+from syntabula.bench.study import Study
+from syntabula.bench.study_fields import Figure
 
 _EVEN = Binning(bins=100, discretizer="uniform", domain="observed")
 _TREE = Binning(bins="pairs", discretizer="privtree", domain="observed")

@@ -326,8 +326,7 @@ class ColumnCurator:
         least - 1 is added to the answer. Values of fewer records need not be known.
 
         Args:
-            most: Largest number of values. If more reach the threshold, those with the largest noisy counts are taken,
-                which is post-processing.
+            most: Largest number of values; of more, those with the largest noisy counts are taken: post-processing.
             share: Fraction of the whole budget; it must be a budget with a delta.
             delta: Part of the budget's delta: an upper bound on the probability of releasing a value that only one
                 record has.

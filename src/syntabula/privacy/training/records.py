@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 MOST_RECORDS = 65_536
 """Records that a step may take on average: so many are covered by what `privacy.training.grid` counts for arithmetic."""
 
-_RECORDS_AT_ONCE = 4096
+RECORDS_AT_ONCE = 1024
+"""Records whose gradients are found together: a network with several draws for each holds a megabyte a record."""
+
 _MADE_UP = 8
 
 
@@ -277,8 +279,8 @@ class TrainingSession:
         rows = slots[self._done % len(slots)]
         taken = rows[self._noise.sampled_records(rows.size, event.rate)]
         total = np.zeros(event.cells)
-        for start in range(0, len(taken), _RECORDS_AT_ONCE):
-            some = torch.as_tensor(taken[start : start + _RECORDS_AT_ONCE], device=records.device)
+        for start in range(0, len(taken), RECORDS_AT_ONCE):
+            some = torch.as_tensor(taken[start : start + RECORDS_AT_ONCE], device=records.device)
             parts = clipped_sum(losses, self._parameters, records[some].long(), random, clip=event.clip)
             total += torch.cat([part.flatten() for part in parts.values()]).cpu().numpy()
         released = torch.as_tensor(self._sums.release(Sensitive(total)) / self._expected)

@@ -87,9 +87,10 @@ class RulesFold(Fold[RawTable]):
     def add(self, state: State, part: RawTable) -> None:
         """Add the records of a part."""
         broken = self.rules.broken_by(part.columns, part.n_rows)
-        state[_BROKEN] += [int(broken[name].sum()) if name in broken else 0 for name in self._names()]
+        counts = [int(broken[name].sum()) if name in broken else 0 for name in self._names()]
+        state[_BROKEN] += np.array(counts, np.int64)
         _, clipped = self.rules.learned_table(part)
-        state[_CLIPPED] += [clipped.get(name, 0) for name in self.rules.compiled.distances]
+        state[_CLIPPED] += np.array([clipped.get(n, 0) for n in self.rules.compiled.distances], np.int64)
 
     def broken(self, state: State) -> list[str]:
         """Return the rules that some rows break."""

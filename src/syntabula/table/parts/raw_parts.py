@@ -17,7 +17,7 @@ from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
     from syntabula.table.parts.snapshot import Checked
-    from syntabula.table.parts.stored import StoredType
+    from syntabula.table.parts.stored_type import StoredType
 
 ROWS_AT_ONCE = 65_536
 """Rows of a batch: their texts and numbers take about 60 MB for 20 columns."""

@@ -79,7 +79,10 @@ class SparkParts(RawParts):
     def _folded(self, fold: Fold[RawTable]) -> Work:
         fold_task, merge_task = FoldTask(self.schema, self.columns, fold, self.wraps), MergeTask(fold)
         with failures_of_spark():
-            states = _chosen(self.frame, self.columns).mapInArrow(on_workers(fold_task), ANSWERS)
+            # What is around a part, such as rules, may need other columns than those that are asked of it.
+            states = _chosen(self.frame, None if self.wraps else self.columns).mapInArrow(
+                on_workers(fold_task), ANSWERS
+            )
             merged = states.repartition(_GROUPS).mapInArrow(on_workers(merge_task), ANSWERS)
             found = total(map(Answer.read, merged.toLocalIterator()), fold)
         if found.error is not None:

@@ -5,31 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import DataError, SchemaError
 from syntabula.table.parts.part_reading import Part, failures_of
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable
+from syntabula.table.parts.stored_type import StoredType
+from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.schema import Schema, undeclared
-
-if TYPE_CHECKING:
-    import numpy as np
-
-
-@dataclass(frozen=True)
-class StoredType:
-    """How an undeclared column is stored.
-
-    Attributes:
-        physical: Its type as a reader of whole tables names it.
-        read: Its type as batches have it.
-        kind: The type of the numbers that stand for its cells; of objects for texts.
-    """
-
-    physical: PhysicalType
-    read: PhysicalType
-    kind: np.dtype[Any]
 
 
 @dataclass(frozen=True)
