@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from syntabula._arguments import refusal
 from syntabula.record_models.language import LanguageModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
@@ -71,8 +72,11 @@ class GReaT(RecordTrained):
     @property
     def learner(self) -> Learner:
         """The model that is trained from scratch, or the pretrained one where there is any."""
+        if not isinstance(self.pretrained, PretrainedLanguage):
+            raise refusal("pretrained", "a PretrainedLanguage", self.pretrained)
+        from_scratch = super().learner  # refuses another model or training
         if not self.pretrained.model_path:
-            return super().learner
+            return from_scratch
         training = self.training
         for name in ("batch", "learning_rate"):
             if getattr(training, name) == getattr(_SCRATCH, name):

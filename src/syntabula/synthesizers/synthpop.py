@@ -67,7 +67,8 @@ class Synthpop(FromRecords):
     @property
     def learner(self) -> Learner:
         """The trees: grown on records, or with a budget on noisy counts."""
-        if self.allowed_budget.currency == "none":
-            # They are grown, so how networks are trained does not matter.
-            return RecordLearner(model=self.model, training=Training(), seed=self.seed or 0)
-        return NoisyTreeLearner(model=self.model, growth=self.growth, seed=self.seed or 0)
+        by_counts = NoisyTreeLearner(model=self.model, growth=self.growth, seed=self.seed or 0)
+        if self.allowed_budget.currency != "none":
+            return by_counts
+        # They are grown, so how networks are trained does not matter.
+        return RecordLearner(model=self.model, training=Training(), seed=self.seed or 0)
