@@ -131,6 +131,7 @@ class TestTables:
 
 
 class TestRisks:
+    @pytest.mark.thorough
     def test_copies_are_found_by_all_three_measures(self) -> None:
         study = Study(
             name="s",
@@ -148,6 +149,7 @@ class TestRisks:
         assert copies.scores["membership-disclosure"] > apart.scores["membership-disclosure"]
         assert copies.scores["attack-accuracy"] == copies.scores["attack-tpr"] == 1.0
 
+    @pytest.mark.thorough
     def test_a_method_under_a_budget_has_all_scores(self) -> None:
         study = Study(
             name="s",

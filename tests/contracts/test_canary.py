@@ -24,7 +24,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from canaries import COUNT, NAMES, REALS, TEXTS, WHOLES, found_in
-from corners import QUICK_METHODS
 from small_settings import PRIVATE, small_parts, small_words
 
 import syntabula as st
@@ -130,6 +129,8 @@ class TestSearch:
 
 # All methods share the command line.
 FIRST = ("auto", "mst")
+# Counts, features and votes.
+DECLARED = (*FIRST, "dp-merf", "tab-pe")
 BY_COMMAND = [m if m in FIRST else pytest.param(m, marks=pytest.mark.thorough) for m in PRIVATE]
 
 
@@ -141,7 +142,10 @@ class TestArtifacts:
         [
             *(
                 pytest.param(
-                    m, SCHEMA, id=f"{m}-declared", marks=() if m in QUICK_METHODS else pytest.mark.thorough
+                    m,
+                    SCHEMA,
+                    id=f"{m}-declared",
+                    marks=() if m in DECLARED else pytest.mark.thorough,
                 )
                 for m in PRIVATE
             ),

@@ -146,6 +146,7 @@ class TestReleases:
         assert release_of(in_parts(tmp_path / "parts", 3), workers=2) == in_memory
 
     @pytest.mark.parametrize("method", [st.AIM, st.PrivSyn, st.PrivateGSD, st.RAP])
+    @pytest.mark.thorough
     def test_of_other_methods_are_those_of_the_table_in_memory(self, method, tmp_path):
         few = {"bins": 8}
 
@@ -164,6 +165,7 @@ class TestReleases:
             {"bins": 4, "preprocessing": st.Preprocessing(discretizer="kmeans", atoms="declared")},
         ],
     )
+    @pytest.mark.thorough
     def test_whose_values_are_too_many_to_hold_are_those_of_the_table_in_memory(
         self, options, tmp_path, monkeypatch
     ):

@@ -54,6 +54,7 @@ def distance(found: np.ndarray) -> float:
 
 @pytest.mark.parametrize("kind", KINDS, ids=["network", "softmax", "sparsemax"])
 @pytest.mark.parametrize("cliques", [("a", "b", "c"), ("ab", "bc")], ids=str)
+@pytest.mark.thorough
 def test_rows_leave_impossible_cells_whether_they_were_measured_or_not(kind, cliques):
     plain = kind.over(DOMAIN).fit(measured(*cliques))
     ruled = kind.with_possible({("a", "b"): possible()}).over(DOMAIN).fit(measured(*cliques))

@@ -186,6 +186,7 @@ def test_a_given_code_that_no_record_had_tells_nothing(model: Any) -> None:
     assert 0.3 < (rows.column("b") < 2).mean() < 0.7
 
 
+@pytest.mark.thorough
 def test_a_budget_gives_the_dependence_too() -> None:
     rows = trained(Encoded(), steps=150, budget=FINITE).sample(2_000, np.random.default_rng(0))
 

@@ -44,6 +44,7 @@ class TestMeasureDistances:
 
 class TestDrawMarginals:
     @pytest.mark.parametrize("columns", [["a"], ["pay"], ["a", "b", "day", "pay"]])
+    @pytest.mark.thorough
     def test_writes_a_picture_for_few_columns(self, tmp_path, columns):
         tables = compare(table(30, 0)[columns], table(40, 1)[columns])
 

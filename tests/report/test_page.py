@@ -156,6 +156,7 @@ class TestEscaping:
         assert "\x00" not in html
         assert "\u202e" not in html
 
+    @pytest.mark.thorough
     def test_text_that_matplotlib_has_no_letters_for_does_no_harm(self, recwarn):
         frame = pd.DataFrame({"都道府県": ["東京都", "🙂", "ⵜⴰⵎ"] * 10})
 

@@ -129,6 +129,7 @@ class Audit:
         return logs[0] - logs[1]
 
 
+@pytest.mark.thorough
 def test_the_claim_holds_and_something_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = Audit(monkeypatch, searches := 400)
 

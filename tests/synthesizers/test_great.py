@@ -37,6 +37,7 @@ def release() -> st.Release:
 
 
 class TestRows:
+    @pytest.mark.thorough
     def test_they_keep_dependences_and_awkward_names_and_labels(self, release: st.Release) -> None:
         made = release.sample(2_000, seed=0)
 

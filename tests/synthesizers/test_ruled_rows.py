@@ -52,12 +52,14 @@ class TestRedrawn:
         # Discarding every second row whose amounts share a bin leaves too few of them.
         assert apart < 0.05 < 0.15 < discarded
 
+    @pytest.mark.thorough
     def test_conditions_stay_satisfied(self, release):
         rows = release.sample(2000, where={"asked": (30.0, 40.0)}, seed=1)
 
         assert rows["asked"].between(30, 40).all()
         assert (rows["paid"] <= rows["asked"]).all()
 
+    @pytest.mark.thorough
     def test_codes_that_were_merged_are_drawn_again_too(self, monkeypatch):
         # Most levels are rare, so that noise merges them, and pairs on both sides of the diagonal become one cell.
         rng = np.random.default_rng(1)

@@ -92,13 +92,13 @@ class TestRows:
         "method",
         [
             st.MST(epsilon=1.0, seed=1),
-            st.AIM(epsilon=1.0, seed=1).with_options(max_rounds=4),
-            st.Independent(epsilon=1.0, seed=1),
+            pytest.param(st.AIM(epsilon=1.0, seed=1).with_options(max_rounds=4), marks=pytest.mark.thorough),
+            pytest.param(st.Independent(epsilon=1.0, seed=1), marks=pytest.mark.thorough),
             st.PrivBayes(epsilon=1.0, seed=1),
             st.PrivSyn(epsilon=1.0, seed=1),
-            st.PrivateGSD(epsilon=1.0, seed=1),
-            st.Circuit(epsilon=float("inf"), seed=1),
-            st.Synthpop(epsilon=float("inf"), seed=1),
+            pytest.param(st.PrivateGSD(epsilon=1.0, seed=1), marks=pytest.mark.thorough),
+            pytest.param(st.Circuit(epsilon=float("inf"), seed=1), marks=pytest.mark.thorough),
+            pytest.param(st.Synthpop(epsilon=float("inf"), seed=1), marks=pytest.mark.thorough),
         ],
         ids=lambda m: m.key,
     )

@@ -40,6 +40,7 @@ def table(n: int = 3_000) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("epsilon", [5.0, math.inf])
+@pytest.mark.thorough
 def test_rows_keep_dependences_of_numbers_and_those_that_no_pair_shows(epsilon: float) -> None:
     made = method(epsilon=epsilon).fit(table(), SCHEMA).sample(3_000, seed=0)
 

@@ -142,6 +142,7 @@ def test_a_file_comes_out_as_it_went_in(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", thorough_but(["USA"], COUNTRIES))
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
+@pytest.mark.thorough
 def test_the_schema_of_a_file_fits_the_frame_that_pandas_makes_of_it(name: str, tmp_path: Path) -> None:
     country = COUNTRIES[name]
     original = written(country, tmp_path)

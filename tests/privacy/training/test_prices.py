@@ -28,6 +28,7 @@ class TestPartOfDelta:
             (5.0, 1e-8, 0.014, 700),
         ],
     )
+    @pytest.mark.thorough
     def test_needs_no_more_noise_than_any_other(
         self, epsilon: float, delta: float, rate: float, steps: int
     ) -> None:

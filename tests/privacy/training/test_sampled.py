@@ -70,6 +70,7 @@ class TestAgainstAnotherLibrary:
     @pytest.mark.parametrize(
         "seed", [*range(4), *LOST_MOST, *(pytest.param(s, marks=pytest.mark.thorough) for s in range(4, 16))]
     )
+    @pytest.mark.thorough
     def test_random_settings_are_never_below_and_lose_half_a_percent_at_most(self, seed: int) -> None:
         noise, rate, steps, delta, part = random_setting(seed)
         epsilon = stated(noise, rate, steps, delta, part)

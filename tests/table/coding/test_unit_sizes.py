@@ -22,6 +22,7 @@ class TestUnitSizes:
         assert np.bincount(np.bincount(numbers))[1:].tolist() == [4, 4]
 
     @pytest.mark.parametrize("piece", [pytest.param(1, marks=pytest.mark.thorough), 7, 5000])
+    @pytest.mark.thorough
     def test_pieces_are_parts_of_the_whole(self, piece):
         sizes = UnitSizes.of([3.0, 1.0, 2.0])
         pieces = [sizes.numbers(first, min(piece, 20_000 - first)) for first in range(0, 20_000, piece)]

@@ -78,6 +78,7 @@ def write(folder: Path, *cells: str) -> Path:
 
 
 class TestCellKinds:
+    @pytest.mark.thorough
     def test_follow_from_the_cell_alone(self, tmp_path: Path) -> None:
         found = {}
         for cell in CELLS:

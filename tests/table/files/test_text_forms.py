@@ -99,6 +99,7 @@ def test_a_file_comes_out_as_it_was(
 
 
 @pytest.mark.parametrize(("column", "cells"), CASES, ids=lambda x: getattr(x, "format", ""))
+@pytest.mark.thorough
 def test_a_frame_of_the_same_texts_is_read_alike(column: Column, cells: list[str], tmp_path: Path) -> None:
     pd.DataFrame({"x": cells}).to_csv(tmp_path / "in.csv", index=False)
     schema = st.Schema({"x": column})

@@ -64,6 +64,7 @@ def empty(n: int) -> list[Any]:
 
 @pytest.mark.parametrize("n", [0, 1, 30])
 @pytest.mark.parametrize("library", [0, 1])
+@pytest.mark.thorough
 def test_they_are_learned_as_missing(library: int, n: int) -> None:
     release = st.Independent(epsilon=5.0, seed=0).fit(empty(n)[library], st.Schema(COLUMNS))
 

@@ -63,6 +63,7 @@ def test_rules_that_contradict_each_other_are_refused(rules, named):
         {"require": ["start < \"end\"", "\"end\" <= '2000-01-02'"]},
     ],
 )  # fmt: skip
+@pytest.mark.thorough
 def test_rules_that_few_rows_satisfy_pass_without_a_warning(rules):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -83,6 +84,7 @@ def test_rules_that_only_rows_with_missing_cells_satisfy_draw_a_warning():
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.thorough
 def test_comparisons_are_refused_exactly_if_no_row_satisfies_them(seed):
     rng = np.random.default_rng(seed)
     upper = {"a": 25, "b": 30, "c": 20}

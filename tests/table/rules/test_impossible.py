@@ -65,6 +65,7 @@ def missing(*given):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("bins", [6, 24])
+@pytest.mark.thorough
 def test_it_agrees_with_all_values_of_small_bins(text, clique, holds, bins):
     codec, cells = found(require=[text], bins=bins)
 
