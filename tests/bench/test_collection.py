@@ -51,6 +51,7 @@ class TestPapers:
 
         assert {entry.key for entry in entries("synthesizer")} <= compared
 
+    @pytest.mark.thorough
     def test_what_is_not_run_says_why(self) -> None:
         for study in list_studies():
             if isinstance(study, NotRun):

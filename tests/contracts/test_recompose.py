@@ -184,6 +184,7 @@ class TestPreprocessing:
 
     FRAME = st.datasets.census(n_rows=1500)[["region", "age", "education", "commute_minutes"]]
 
+    @pytest.mark.thorough
     def test_domains_that_are_found(self) -> None:
         for within in ["even", "normal"]:
             for discretizer in ["uniform", "quantile", "kmeans", "privtree"]:
@@ -258,6 +259,7 @@ class TestWhatCounts:
                 assert page_code().recomposed(facts) < whole * (1 - 1e-4)
             step["events"] = kept
 
+    @pytest.mark.thorough
     def test_the_order_of_the_draws_is_that_of_their_numbers(self) -> None:
         facts = fitted("aim", BUDGETS["gdp"])
 

@@ -345,6 +345,7 @@ class TestWithoutASchema:
             kind in of_file[0] for kind in ("categorical", "identifier", "'blue'", "boolean", "datetime")
         )
 
+    @pytest.mark.thorough
     def test_of_columns_with_too_many_values_to_hold_they_are_too(self, tmp_path, of_file, monkeypatch):
         monkeypatch.setattr(Expected, "most", 10)
         monkeypatch.setitem(found_parts.__kwdefaults__, "most", 3)
@@ -364,6 +365,7 @@ class TestWithoutASchema:
         assert found_in(folder, declared) == found_in(file, declared)
 
     @pytest.mark.parametrize("kind", ["a LazyFrame", "a DuckDB relation", "a dataset"])
+    @pytest.mark.thorough
     def test_of_other_libraries_they_are_those_of_the_frame_that_is_read_whole(self, kind, tmp_path):
         source = SOURCES[kind](tmp_path)
         whole = {

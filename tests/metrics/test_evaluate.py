@@ -52,6 +52,7 @@ class TestScores:
 
         assert found.score("tvd-1").baselines == {}
 
+    @pytest.mark.thorough
     def test_a_score_does_not_depend_on_other_metrics_or_on_workers(self):
         tables = people(200, 1), people(150, 2)
 

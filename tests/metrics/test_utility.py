@@ -82,6 +82,7 @@ class TestIdentities:
         assert (normal.x[:, 1:] == plain.x[:, 1:]).all()
         assert Encoding(tables, normal=True).sample(tables.real.take(np.arange(0))).y.size == 0
 
+    @pytest.mark.thorough
     def test_independent_columns_lose_more_than_a_fresh_sample(self):
         made = table(1)
         apart = made.apply(lambda column: column.sample(frac=1, random_state=len(column.name)).to_numpy())

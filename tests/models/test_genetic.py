@@ -203,6 +203,7 @@ class TestFit:
         assert (len(first.state()[1]["rows"]), len(later.state()[1]["rows"])) == (2000, 10_000)
         assert later.total == pytest.approx(N, rel=0.01)
 
+    @pytest.mark.thorough
     def test_columns_that_nothing_measures_come_out_evenly(self) -> None:
         # 10,000 rows at chance 1 / 4: six standard deviations are 260 rows; false alarm below 1e-8.
         (counts,) = Genetic().over(DOMAIN).fit(measured([("a", "b")])).marginals([("c",)])

@@ -139,6 +139,7 @@ class TestState:
         assert back.domain == wider
         assert np.array_equal(back.marginals([("a",)])[0], outer.marginals([("a",)])[0])
 
+    @pytest.mark.thorough
     def test_parts_that_do_not_fit_together_are_refused(self) -> None:
         cases = [
             lambda f, a: ({k: v for k, v in f.items() if k != "inner"}, a),

@@ -132,6 +132,7 @@ class TestPage:
         assert "None was run" in text
         assert "It needs a column to predict" in text
 
+    @pytest.mark.thorough
     def test_is_the_same_for_the_same_tables(self, page):
         assert report(people(400, 1), people(300, 2)).html == page
 
@@ -248,6 +249,7 @@ class TestResults:
         assert "predictive-utility" in html
         assert "It needs a column to predict" not in html
 
+    @pytest.mark.thorough
     def test_attacks_are_shown_with_what_they_prove(self, tmp_path):
         facts = {
             "attack": "groundhog", "shadows": 20, "judged": 10, "auc": 0.97, "success": 0.9,

@@ -183,6 +183,7 @@ class TestChoice:
 class TestCost:
     @pytest.mark.parametrize("budget", sorted(BUDGETS))
     @pytest.mark.parametrize("frame", [dense, sparse])
+    @pytest.mark.thorough
     def test_the_choice_is_a_step_of_its_own_and_the_whole_is_the_budget(
         self, frame: Any, budget: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:

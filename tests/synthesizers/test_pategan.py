@@ -121,6 +121,7 @@ class TestSmall:
         assert abs((made["kind"] == "large").mean() - (table()["kind"] == "large").mean()) < 0.1
 
     @pytest.mark.parametrize("budget", [st.Budget(0.001, 1e-9), st.Budget.pure(0.01)])
+    @pytest.mark.thorough
     def test_a_budget_that_pays_for_hardly_a_vote_leaves_noise(self, budget: st.Budget) -> None:
         pytest.importorskip("torch")
 

@@ -73,6 +73,7 @@ def calls_of_plan(method: st.Synthesizer, schema: st.Schema) -> int:
 
 @pytest.mark.parametrize("method", ["independent", "mst", "aim", "privsyn"])
 class TestGrowth:
+    @pytest.mark.thorough
     def test_calls_grow_no_faster_than_the_pairs_of_columns(self, method: str) -> None:
         synthesizer = st.synthesizer(method)(rare=None)
         synthesizer.plan(wide(3))  # imports what it needs

@@ -99,7 +99,7 @@ class TestRows:
 
 class TestOnePart:
     @pytest.mark.parametrize("where", [None, {"b": "x", "d": (2, 10)}, {"a": (1, 5)}])
-    @pytest.mark.parametrize("kind", ["release", "ruled"])
+    @pytest.mark.parametrize("kind", ["release", pytest.param("ruled", marks=pytest.mark.thorough)])
     def test_is_the_same_file_alone(
         self, kind: str, where: dict[str, Any] | None, tmp_path: Path, request: pytest.FixtureRequest
     ) -> None:

@@ -126,6 +126,7 @@ class TestOthers:
             from_frame(pd.DataFrame({"a": [1]}))
 
     @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+    @pytest.mark.thorough
     def test_writing(
         self, suffix: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

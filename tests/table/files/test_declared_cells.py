@@ -294,6 +294,7 @@ NARROW = MIXED | {
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.thorough
 def test_a_synthetic_file_is_written_like_the_original(suffix: str, tmp_path: Path) -> None:
     schema = st.Schema(NARROW)
     original = write(tmp_path / f"in{suffix}", {name: [cell] * 40 for name, cell in GOOD.items()})

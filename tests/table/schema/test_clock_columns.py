@@ -42,6 +42,7 @@ def drawn(schema_column: Time, source: Any, path: Path | None = None) -> Any:
     ],
     ids=lambda x: getattr(x, "format", ""),
 )
+@pytest.mark.thorough
 def test_files_come_out_as_they_were(column: Time, cells: list[str], tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("\n".join(["x", *(cells * (N // 2))]) + "\n")
 
