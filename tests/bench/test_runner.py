@@ -24,6 +24,7 @@ def scores(records: dict[str, Record]) -> dict[str, dict[str, float]]:
 
 
 class TestRun:
+    @pytest.mark.thorough
     def test_each_cell_has_its_scores_and_what_it_cost(self, tmp_path: Path) -> None:
         found = run(SMALL, tmp_path / "s.jsonl", workers=2)
 

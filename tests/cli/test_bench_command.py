@@ -23,6 +23,7 @@ def mine(folder):
 
 
 class TestList:
+    @pytest.mark.thorough
     def test_it_names_studies_and_what_is_not_run(self, run):
         text, facts = run("bench", "list"), run("bench", "list", "tab_bench", "--json")
 

@@ -508,6 +508,7 @@ class TestRefusals:
                 in_parts(tmp_path / "parts", 2), schema(), strict=True
             )
 
+    @pytest.mark.thorough
     def test_of_a_worker_that_is_killed_say_that_memory_may_have_ended(self, tmp_path):
         from syntabula.errors import ResourceError
 

@@ -104,6 +104,7 @@ def test_it_is_among_the_quick_metrics_if_there_are_rules():
         st.evaluate(frame, frame, schema=without, metrics="broken-rules")
 
 
+@pytest.mark.thorough
 def test_the_report_shows_it():
     frame = pd.concat([table()] * 10, ignore_index=True)
 

@@ -120,6 +120,7 @@ class TestPage:
 
         assert report(people(50, 1), people(50, 2)).html
 
+    @pytest.mark.thorough
     def test_says_loudly_that_it_is_not_private(self, page):
         assert Page(page).text.count("NOT PRIVATE") == 2
         with pytest.warns(PrivacyWarning, match="NOT covered"):

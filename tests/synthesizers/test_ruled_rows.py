@@ -36,6 +36,7 @@ def release() -> st.Release:
 
 
 class TestRedrawn:
+    @pytest.mark.thorough
     def test_values_of_one_bin_are_drawn_again_and_no_row_is_discarded(self, release):
         rows = release.sample(20_000, seed=1)
 

@@ -15,6 +15,7 @@ CANARY = "zebra-canary-7731"
 
 
 class TestDelimitedText:
+    @pytest.mark.thorough
     def test_a_column_has_the_first_type_that_all_cells_have(self, tmp_path: Path) -> None:
         cases = [
             (["1", "-2", ""], "integer", [1, -2, None]),

@@ -76,11 +76,13 @@ class TestFrames:
             name: pd.api.types.pandas_dtype(case[1 + nullable]) for name, case in CASES.items()
         }
 
+    @pytest.mark.thorough
     def test_of_polars(self, nullable: bool, n: int) -> None:
         made = release(nullable, "polars").sample(n, seed=0)
 
         assert dict(made.schema) == {name: case[3] for name, case in CASES.items()}
 
+    @pytest.mark.thorough
     def test_of_arrow(self, nullable: bool, n: int) -> None:
         made = release(nullable, "pyarrow").sample(n, seed=0)
 

@@ -60,6 +60,7 @@ EXPECTED = Rules(
 )
 
 
+@pytest.mark.thorough
 def test_sums_copies_followers_orders_and_joint_gaps_are_found():
     _, _, rules = draft_with_rules(read(table()))
 
