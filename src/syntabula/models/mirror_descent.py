@@ -151,12 +151,14 @@ class _Objective:
         factors = [tuple(domain.index(c) for c in t.clique) for t in targets]
         self._graph = FactorGraph(domain.sizes, factors, order)
         self._shapes = [t.mean.shape for t in targets]
-        self._ends = np.cumsum([t.mean.size for t in targets]).tolist()
+        self._sizes = [t.mean.size for t in targets]
+        self._ends = np.cumsum(self._sizes).tolist()
         self._starts = [0, *self._ends[:-1]]
         self._mean = self.joined([t.mean for t in targets])
         self._weight = self.joined([t.weight for t in targets])
         self._total = total
-        self._possible = [t.possible for t in targets]
+        held = [np.zeros(t.mean.shape, bool) if t.possible is None else ~t.possible for t in targets]
+        self._impossible = np.concatenate([h.ravel() for h in held]) if any(h.any() for h in held) else None
         self.precision = precision
 
     def joined(self, tables: Sequence[FloatArray]) -> FloatArray:
@@ -181,16 +183,13 @@ class _Objective:
 
     def _probabilities(self, theta: FloatArray) -> FloatArray:
         """Return the model's probabilities of all cells, in the precision that the noise requires."""
-        tables = []
-        for table, possible in zip(self.split(theta), self._possible, strict=True):
-            highest = table.max() if possible is None else table[possible].max()
-            tables.append(np.subtract(table, highest, dtype=self.precision))
-        for table, possible in zip(tables, self._possible, strict=True):
-            if possible is not None:
-                table[~possible] = -np.inf
-            np.exp(table, out=table)
+        if self._impossible is not None:
+            theta = np.where(self._impossible, -np.inf, theta)
+        highest = np.maximum.reduceat(theta, self._starts)
+        factors = (theta - np.repeat(highest, self._sizes)).astype(self.precision)
+        np.exp(factors, out=factors)
         try:
-            marginals = self._graph.marginals(tables)
+            marginals = self._graph.marginals(self.split(factors))
         except ImpossibleError:
             if self.precision == np.float64:
                 raise
