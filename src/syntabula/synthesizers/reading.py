@@ -10,7 +10,6 @@ from syntabula.marginals.counting import CountingEngine, engine_for
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.sources import may_have_parts, needs_parts, parts_of
 from syntabula.table.raw import RawTable
-from syntabula.table.schema.key_names import is_key_name
 from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
@@ -74,6 +73,7 @@ def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | 
     """Return what one pass finds of the columns whose domains or bins depend on the values; it reads no others."""
     if not is_whole(parts.schema):
         from syntabula.prepare.private_domain import LEVELS
+        from syntabula.table.key_names import is_key_name
         from syntabula.table.parts.found_parts import found_parts
 
         return found_parts(parts, LEVELS, frozenset(filter(is_key_name, parts.stored)))
