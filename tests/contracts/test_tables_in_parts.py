@@ -444,12 +444,6 @@ class TestRefusals:
         with pytest.raises(ArgumentError, match="leave out allow_observed"):
             st.MST(allow_observed=True).fit(in_parts(tmp_path / "parts", 1))
 
-    def test_of_units_say_what_to_do(self, tmp_path):
-        declared = st.Schema(schema().columns | {"who": st.Identifier()}, unit="who", rows_per_unit=2)
-
-        with pytest.raises(ArgumentError, match="leave the unit out"):
-            self.fitted(in_parts(tmp_path / "parts", 1), declared)
-
     def test_of_nothing_and_of_several_formats(self, tmp_path):
         (tmp_path / "empty").mkdir()
         with pytest.raises(DataError, match="holds no file"):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from syntabula.privacy.ledger import Ledger
     from syntabula.privacy.noise import NoiseSource
     from syntabula.privacy.pricing import NoisyVector
-    from syntabula.privacy.units import Units
+    from syntabula.privacy.units import RecordUnits
     from syntabula.table.coding.unit_sizes import UnitSizes
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.parts.found_parts import FoundParts
@@ -239,7 +239,7 @@ class Preparation:
         *,
         counted: NoisyVector | None,
         progress: Progress,
-        units: Units | None = None,
+        units: RecordUnits | None = None,
         cut_off: dict[str, float] | None = None,
     ) -> Codec:
         """Find the undeclared domains, then the bins, and return the codec.
@@ -326,7 +326,7 @@ class Preparation:
             return CountedColumns({})
         return columns_of(parts, {n: expected_of(c, self.settings) for n, c in ordered.items()})
 
-    def _unit_sizes(self, units: Units | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
+    def _unit_sizes(self, units: RecordUnits | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
         """Count the units by their number of rows, so that synthetic ones have as many."""
         if units is None or not self.units:
             return None

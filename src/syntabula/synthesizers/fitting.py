@@ -23,6 +23,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
+from syntabula.privacy.units import LateUnits, Units, unit_key_of
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.learner import Learner, RestrictedLearner
 from syntabula.synthesizers.plan import (
@@ -139,12 +140,12 @@ def fit_table(
     """
     types_found = not isinstance(source, RawTable | RawParts)
     names = tuple(source.columns if isinstance(source, RawTable) else source.names)
-    units = None
+    noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
+    units: Units | LateUnits | None = None
     if schema is not None and schema.unit is not None:
         from syntabula.prepare.persons import limited
 
-        assert not isinstance(source, RawParts)
-        source, units = limited(source, schema)
+        source, units = limited(source, schema, unit_key_of(noise), limit_mb=method.memory_mb)
     rules, declared = row_rules(schema), schema
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
@@ -160,7 +161,6 @@ def fit_table(
     )
     named, (method, chosen) = method.name, method.chosen_for(facts)
     report = method.progress or (lambda step, done: None)
-    noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
     computed = () if rules is None else (*rules.compiled.derived,)
     found = _to_find(source, schema, computed)
     if found and units is None and not is_exact:
@@ -197,12 +197,11 @@ def fit_table(
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.
     let_go = owned and judging is None
-    engine, coercions = encoded(
-        table, codec, strict=strict, found=found, limit_mb=method.memory_mb, let_go=let_go
+    engine, coercions, encoded_units = encoded(
+        table, codec, units, strict=strict, found=found, limit_mb=method.memory_mb, let_go=let_go
     )
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
-    encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)
     doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(_texts, codec))
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(

@@ -23,6 +23,10 @@ ROWS_AT_ONCE = 65_536
 """Rows of a batch: their texts and numbers take about 60 MB for 20 columns."""
 
 
+Wrap = Callable[[Part, int], Part]
+"""Returns a part with something done to its records, by it and its number; it can be pickled."""
+
+
 @dataclass(eq=False, repr=False)
 class RawParts:
     """A table whose records lie in parts, and which is read anew in each pass.
@@ -47,7 +51,7 @@ class RawParts:
     columns: tuple[str, ...] | None = None
     stored: Mapping[str, StoredType] = field(default_factory=dict)
     order: tuple[str, ...] = ()
-    wraps: tuple[Callable[[Part], Part], ...] = ()
+    wraps: tuple[Wrap, ...] = ()
     _n_rows: list[int] = field(default_factory=list)
     _warned: set[str] = field(default_factory=set)
 
@@ -88,9 +92,9 @@ class RawParts:
         """Return the same table of which a pass reads some columns alone."""
         return replace(self, columns=tuple(columns))
 
-    def wrapped(self, wrap: Callable[[Part], Part], **changes: Any) -> Self:
-        """Return the same table with each part wrapped, by a function that can be pickled, and other facts changed."""
-        parts = tuple(map(wrap, self.parts))
+    def wrapped(self, wrap: Wrap, **changes: Any) -> Self:
+        """Return the same table with each part wrapped, and other facts changed."""
+        parts = tuple(wrap(part, number) for number, part in enumerate(self.parts))
         return replace(self, parts=parts, wraps=(*self.wraps, wrap), **changes)
 
     def fold(self, fold: Fold[RawTable]) -> State:
@@ -108,13 +112,21 @@ class RawParts:
 
     def pieces(self) -> Iterator[RawTable]:
         """Yield the records piece by piece, in this process, in one pass."""
+        for _, table in self.numbered_pieces():
+            yield table
+
+    def numbered_pieces(self) -> Iterator[tuple[int, RawTable]]:
+        """Yield the records as `pieces` does, each piece with the number of its part; parts come in order."""
         self._check_unchanged()
         n_rows, said = 0, list[str]()
-        for part in self.parts:
+        for number, part in self._numbered():
             for table in read_part(part, self.schema, self.columns, said):
                 n_rows += table.n_rows
-                yield table
+                yield number, table
         self._ended(n_rows, said)
+
+    def _numbered(self) -> Iterator[tuple[int, Part]]:
+        yield from enumerate(self.parts)
 
     def _folded(self, fold: Fold[RawTable]) -> Work:
         if self.processes == 1:

@@ -85,4 +85,8 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
                 f"column {name!r} is read as {column.physical.kind} in parts; declare it in a schema"
             )
         types[name] = StoredType(physical, column.physical, column.values.dtype)
-    return parts.wrapped(partial(StoredPart, types=types), stored=types, order=tuple(empty.columns))
+    return parts.wrapped(partial(_checked, types=types), stored=types, order=tuple(empty.columns))
+
+
+def _checked(part: Part, _: int, *, types: Mapping[str, StoredType]) -> StoredPart:
+    return StoredPart(part, types)
