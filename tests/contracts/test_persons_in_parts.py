@@ -222,13 +222,13 @@ def spread(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(part=np.random.default_rng(8).integers(0, 3, len(frame)))
 
 
-def neighbours(folder: Path, frame: pd.DataFrame) -> Iterator[tuple[str, Path]]:
+def neighbours(folder: Path, frame: pd.DataFrame, suffix: str = ".parquet") -> Iterator[tuple[str, Path]]:
     """Write tables without, or with, all rows of one person; the rows of others stay in their parts."""
     for number, (name, other) in enumerate((*neighbours_by_person(frame), *with_another_person(frame))):
         part = other["part"].to_numpy(copy=True)
         new = (other["who"] == "somebody else").to_numpy()
         part[new] = np.arange(new.sum()) % 3
-        yield name, written(folder / str(number), other.drop(columns="part"), part)
+        yield name, written(folder / str(number), other.drop(columns="part"), part, suffix)
 
 
 def compare(folder: Path, method: str, budget: str, seed: int) -> int:
@@ -257,15 +257,17 @@ class TestRecordAndReplay:
         assert compare(tmp_path / "tables", method, budget, seed) >= 5
 
     @pytest.mark.thorough
-    def test_so_do_domains_that_are_found(self, tmp_path):
+    @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+    def test_so_do_domains_and_types_that_are_found(self, suffix, tmp_path):
         frame, schema = persons(2)
         frame = spread(frame)
-        whole = written(tmp_path / "whole", frame.drop(columns="part"), frame["part"].to_numpy())
+        whole = written(tmp_path / "whole", frame.drop(columns="part"), frame["part"].to_numpy(), suffix)
         options = {"replaying": ReplayingPersons, "budget": LOOSE, **settings("privtree", "even")}
-        others = [*neighbours(tmp_path, frame)][:5]
-        pairs, _ = compare_preparing(2, tmp_path, whole, declared_as_person(schema), others, **options)
+        others = [*neighbours(tmp_path, frame, suffix)][:5]
+        pairs, run = compare_preparing(2, tmp_path, whole, declared_as_person(schema), others, **options)
 
         assert pairs >= 5
+        assert any(spend.step.startswith("find the type") for spend in run.spends) == (suffix == ".csv")
 
     def test_finds_that_rows_are_limited_in_each_part_alone(self, tmp_path, monkeypatch):
         """A planted bug, which the comparisons above have to find."""

@@ -377,6 +377,54 @@ class TestWithoutASchema:
         assert found_in(source)[:2] == found_in(whole)[:2]
 
 
+def text_in_parts(folder, n_parts: int, **form) -> tuple[Path, Path]:
+    """Return a text file of all rows, and a folder of files of some each."""
+    folder.mkdir()
+    (folder / "parts").mkdir()
+    rows = undeclared_rows().assign(spaced=lambda t: t["day"].astype(str).str.replace("-", "/"))
+    rows = rows[["order_id", "kind", "amount", "age", "paid", "at", "name", "spaced"]]
+    rows.to_csv(folder / "all.csv", index=False, **form)
+    for i, place in enumerate(np.array_split(np.arange(N), n_parts)):
+        rows.iloc[place].to_csv(folder / "parts" / f"{i}.csv", index=False, **form)
+    return folder / "all.csv", folder / "parts"
+
+
+class TestTextWithoutASchema:
+    @pytest.mark.parametrize("n_parts", [pytest.param(1, marks=pytest.mark.thorough), 3])
+    def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
+        file, folder = text_in_parts(tmp_path / "rows", n_parts)
+        whole = found_in(file)
+
+        assert found_in(folder) == whole
+        assert all(kind in whole[0] for kind in ("'blue'", "boolean", "datetime", "%Y/%m/%d", "integer"))
+
+    @pytest.mark.thorough
+    def test_with_another_form_and_some_columns_declared_they_are_too(self, tmp_path):
+        file, folder = text_in_parts(tmp_path / "rows", 2, sep=";", decimal=",")
+        declared = st.Schema({"age": st.Numeric(0, 400, integer=True)}, others="find")
+
+        assert found_in(folder, declared) == found_in(file, declared)
+
+    @pytest.mark.thorough
+    def test_of_two_processes_and_of_too_many_values_to_hold_they_are_too(self, tmp_path, monkeypatch):
+        file, folder = text_in_parts(tmp_path / "rows", 3)
+        whole = found_in(file)
+
+        assert found_in(folder, workers=2) == whole
+        monkeypatch.setattr(Expected, "most", 10)
+        monkeypatch.setitem(found_parts.__kwdefaults__, "most", 3)
+        assert found_in(folder) == whole
+
+    def test_of_persons_they_are_too(self, tmp_path):
+        file, folder = text_in_parts(tmp_path / "rows", 3)
+        for path in (file, *folder.iterdir()):
+            rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+            rows.assign(who=rows["order_id"].astype(int) % 150).to_csv(path, index=False)
+        declared = st.Schema({"who": st.Identifier()}, others="find", unit="who", rows_per_unit=3)
+
+        assert found_in(folder, declared) == found_in(file, declared)
+
+
 class TestCounts:
     @pytest.mark.parametrize("source", SOURCES)
     def test_and_what_did_not_fit_are_equal(self, source, tmp_path):
@@ -426,9 +474,21 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"later\.parquet.*'paid'"):
             self.fitted(datasets.dataset(folder))
 
-    def test_of_text_files_without_a_schema_say_how_to_get_one(self, tmp_path):
+    def test_of_json_files_without_a_schema_say_how_to_get_one(self, tmp_path):
+        (tmp_path / "parts").mkdir()
+        (tmp_path / "parts" / "0.jsonl").write_text('{"age": 3}\n')
+
         with pytest.raises(ArgumentError, match="syntabula schema"):
-            st.MST().fit(in_parts(tmp_path / "parts", 1, suffix=".csv"))
+            st.MST().fit(tmp_path / "parts")
+
+    def test_of_text_files_with_other_columns_name_both_before_anything_is_spent(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 2, suffix=".csv")
+        arrow().to_pandas().drop(columns="paid").to_csv(folder / "later.csv", index=False)
+
+        with pytest.raises(SchemaError, match=r"later\.csv' has no column 'paid'"):
+            st.MST(journal=tmp_path / "journal").fit(folder)
+
+        assert not (tmp_path / "journal").exists() or "spend" not in (tmp_path / "journal").read_text()
 
     def test_of_undeclared_columns_that_differ_between_files_name_both(self, tmp_path):
         folder = in_parts(tmp_path / "parts", 2)

@@ -12,7 +12,6 @@ from syntabula.errors import ArgumentError
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.units import RECORD, Unit, Units, digests_of, unit_key_of
 
-
 SECRET = bytes(range(32))
 
 

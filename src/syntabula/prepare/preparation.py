@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from syntabula.table.parts.found_parts import FoundParts
     from syntabula.table.parts.points import CountedColumns
     from syntabula.table.parts.raw_parts import RawParts
+    from syntabula.table.parts.text_parts import TextParts
     from syntabula.table.raw import PhysicalType
 
 _COUNT_STEP = "count the records"
@@ -214,15 +215,15 @@ class Preparation:
 
     def typed(
         self,
-        file: DelimitedFile,
+        file: DelimitedFile | TextParts,
         schema: Schema | None,
         ledger: Ledger,
         noise: NoiseSource,
         *,
         counted: NoisyVector | None,
         progress: Progress,
-    ) -> RawTable:
-        """Find the types of a text file's undeclared columns, and return the table read with all types."""
+    ) -> RawTable | RawParts:
+        """Find the types of text files' undeclared columns, and return the table read with all types."""
         from syntabula.prepare.found_columns import find_types
 
         found = find_types(

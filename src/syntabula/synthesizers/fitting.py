@@ -34,7 +34,7 @@ from syntabula.synthesizers.plan import (
     preparation_of,
     unit_of,
 )
-from syntabula.synthesizers.reading import counted_columns, encoded, in_parts
+from syntabula.synthesizers.reading import counted_columns, encoded, in_parts, untyped
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec, Coercions
@@ -138,7 +138,7 @@ def fit_table(
         owned: Whether nobody else has the table, so that its columns can be let go once they are coded.
         judging: What measures the model, if anything.
     """
-    types_found = not isinstance(source, RawTable | RawParts)
+    types_found = untyped(source) is not None
     names = tuple(source.columns if isinstance(source, RawTable) else source.names)
     noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
     units: Units | LateUnits | None = None
@@ -174,17 +174,20 @@ def fit_table(
     def preparing(step: str, done: float) -> None:
         report(step, _PREPARED * done)
 
+    text = untyped(source)
     # One pass over a table in parts finds the values of all columns, and the number of records.
-    columns = counted_columns(source, prepared) if isinstance(source, RawParts) else None
+    columns = counted_columns(source, prepared) if isinstance(source, RawParts) and text is None else None
     counted = prepared.counted(source.n_rows, ledger, noise) if prepared.count else None
     table: RawTable | RawParts
-    if isinstance(source, RawTable | RawParts):
+    if text is None:
+        assert isinstance(source, RawTable | RawParts)
         table = source
     else:
-        typed = prepared.typed(source, declared, ledger, noise, counted=counted, progress=preparing)
+        typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
         table = typed if rules is None else _learned(rules, typed, strict=strict)
         found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
+        columns = counted_columns(table, prepared) if isinstance(table, RawParts) else None
     raw = table if isinstance(table, RawTable) else columns
     assert raw is not None
     cut_off: dict[str, float] = {}

@@ -11,6 +11,7 @@ from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.point_folds import HELD_VALUES
+from syntabula.prepare.persons_in_parts import BYTES_PER_ROW
 from syntabula.prepare.preparation import Preparation, prepare, usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.pricing import standard_deviation, whole_count
@@ -19,7 +20,6 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.units import RECORD, Unit
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec
-from syntabula.prepare.persons_in_parts import BYTES_PER_ROW
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
 from syntabula.table.raw import PhysicalType
 from syntabula.table.rules.at_work import learned_part

@@ -12,7 +12,7 @@ from syntabula.marginals.counting import CountingEngine, engine_for
 from syntabula.privacy.units import LateUnits, Units
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.sources import may_have_parts, needs_parts, parts_of
-from syntabula.table.raw import RawTable
+from syntabula.table.raw import TEXT_FORMATS, RawTable
 from syntabula.table.schema.key_names import is_key_name
 from syntabula.table.schema.schema import Schema, is_whole
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
     from syntabula.table.coding.codec import Codec, Coercions
+    from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.parts.encoded_parts import EncodedParts
     from syntabula.table.parts.found_parts import FoundParts
     from syntabula.table.parts.points import CountedColumns
+    from syntabula.table.parts.text_parts import TextParts
 
 
 def in_parts(
@@ -67,6 +69,19 @@ def _objection(method: Settings, schema: Schema | None, *, judged: bool) -> str 
     if not is_whole(schema) and schema is not None and schema.rules is not None:
         return "has rules and undeclared columns, which are not found in parts yet; declare all columns"
     return "cannot be searched for options yet; fit one set of options" if judged else None
+
+
+def untyped(source: RawTable | DelimitedFile | RawParts) -> DelimitedFile | TextParts | None:
+    """Return the table if it is text of columns whose types have to be found; None if their types are known."""
+    if isinstance(source, RawTable):
+        return None
+    if not isinstance(source, RawParts):
+        return source
+    if source.container not in TEXT_FORMATS:
+        return None
+    from syntabula.table.parts.text_parts import TextParts
+
+    return source if isinstance(source, TextParts) else None
 
 
 def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | FoundParts:

@@ -12,7 +12,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.parts.part_reading import Part, Work, folded, read_part
-from syntabula.table.raw import Container, Origin, RawTable
+from syntabula.table.raw import TEXT_FORMATS, Container, Dialect, Origin, RawTable
 from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class RawParts:
         columns: The columns that are read; None for all.
         stored: Stored types of the undeclared columns.
         order: Names of all columns as the table has them, where some are undeclared.
+        dialect: Form of delimited files, if it is not the usual one.
         wraps: What was done to each part that was opened, in order; see `wrapped`.
     """
 
@@ -51,6 +52,7 @@ class RawParts:
     columns: tuple[str, ...] | None = None
     stored: Mapping[str, StoredType] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    dialect: Dialect | None = None
     wraps: tuple[Wrap, ...] = ()
     _n_rows: list[int] = field(default_factory=list)
     _warned: set[str] = field(default_factory=set)
@@ -64,7 +66,9 @@ class RawParts:
 
     @property
     def origin(self) -> Origin:
-        """What the table was read from, with the types of its undeclared columns."""
+        """What the table was read from, with the types of its undeclared columns, which text does not store."""
+        if self.container in TEXT_FORMATS:
+            return Origin(self.container, {}, self.dialect)
         return Origin(self.container, {name: stored.physical for name, stored in self.stored.items()})
 
     @property
