@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import tempfile
 import warnings
 import zipfile
@@ -425,6 +426,87 @@ class TestTextWithoutASchema:
         assert found_in(folder, declared) == found_in(file, declared)
 
 
+JSON_ROWS = [
+    {
+        "kind": "a",
+        "late": 1,
+        "size": 3,
+        "day": "2024-01-05",
+        "when": "2024-01-05T10:00:00Z",
+        "mixed": "2024-01-05",
+    },
+    {
+        "kind": "b",
+        "size": None,
+        "flag": True,
+        "mixed": "no day",
+        "wide": 2**63 + 5,
+        "when": None,
+        "empty": None,
+    },
+    {"late": 2, "kind": "a", "size": 2.5, "flag": False, "day": None, "wide": 7, "code": "007"},
+]
+
+
+def json_in_parts(folder, n_parts: int) -> tuple[Path, Path]:
+    """Return a JSON file of all rows, and a folder of files, in which types show in some files alone."""
+    (folder / "parts").mkdir(parents=True)
+    rng = np.random.default_rng(2)
+    lines = [
+        # The kinds of rows follow each other, so that most files have one of them.
+        json.dumps(JSON_ROWS[3 * i // N] | {"age": int(rng.integers(20, 60)), "city": f"city {i % 3}"}) + "\n"
+        for i in range(N)
+    ]
+    (folder / "all.jsonl").write_text("".join(lines))
+    for i, place in enumerate(np.array_split(np.arange(N), n_parts)):
+        (folder / "parts" / f"{i}.jsonl").write_text("".join(lines[j] for j in place))
+    return folder / "all.jsonl", folder / "parts"
+
+
+class TestJsonWithoutASchema:
+    @pytest.mark.parametrize("n_parts", [1, 5])
+    def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
+        file, folder = json_in_parts(tmp_path / "rows", n_parts)
+
+        assert found_in(folder) == found_in(file)
+
+    def test_types_are_those_of_the_file(self, tmp_path):
+        file, folder = json_in_parts(tmp_path / "rows", 4)
+        whole = read(file)
+        parts = parts_of(folder, None)
+
+        assert parts.names == tuple(whole.columns)
+        assert {n: s.physical for n, s in parts.stored.items()} == {
+            n: c.physical for n, c in whole.columns.items()
+        }
+        assert {n: s.kind for n, s in parts.stored.items()} == {
+            n: c.values.dtype for n, c in whole.columns.items()
+        }
+        for name, column in whole.columns.items():
+            pieces = [piece.columns[name] for piece in parts.pieces()]
+            missing = np.concatenate([piece.missing for piece in pieces])
+            assert (missing == column.missing).all()
+            values = np.concatenate([piece.values for piece in pieces])
+            assert (values == column.values)[~missing].all()
+
+    def test_with_persons_and_some_columns_declared_they_are_too(self, tmp_path):
+        file, folder = json_in_parts(tmp_path / "rows", 3)
+        declared = st.Schema(
+            {"age": st.Identifier(integer=True), "size": st.Numeric(0, 9)},
+            others="find",
+            unit="age",
+            rows_per_unit=2,
+        )
+
+        assert found_in(folder, declared) == found_in(file, declared)
+
+    def test_of_empty_files_say_what_to_do(self, tmp_path):
+        (tmp_path / "0.jsonl").write_text("")
+
+        with pytest.raises(DataError, match="one object per line"):
+            st.MST().fit(tmp_path)
+
+
 class TestCounts:
     @pytest.mark.parametrize("source", SOURCES)
     def test_and_what_did_not_fit_are_equal(self, source, tmp_path):
@@ -473,13 +555,6 @@ class TestRefusals:
 
         with pytest.raises(DataError, match=r"later\.parquet.*'paid'"):
             self.fitted(datasets.dataset(folder))
-
-    def test_of_json_files_without_a_schema_say_how_to_get_one(self, tmp_path):
-        (tmp_path / "parts").mkdir()
-        (tmp_path / "parts" / "0.jsonl").write_text('{"age": 3}\n')
-
-        with pytest.raises(ArgumentError, match="syntabula schema"):
-            st.MST().fit(tmp_path / "parts")
 
     def test_of_text_files_with_other_columns_name_both_before_anything_is_spent(self, tmp_path):
         folder = in_parts(tmp_path / "parts", 2, suffix=".csv")

@@ -86,7 +86,7 @@ def fit(
         method.progress(_READ, 0.0)
     with _opened(method, source, schema, judged=judging is not None) as table:
         # Without a schema, the JSON records determine which columns there are, and their order.
-        of_json = isinstance(table, RawTable) and table.origin.container == "jsonl"
+        of_json = isinstance(table, RawTable | RawParts) and table.origin.container == "jsonl"
         keys_read = of_json and not is_whole(schema)
         if isinstance(table, RawParts):
             pass  # names are checked where they are read, before anything is spent

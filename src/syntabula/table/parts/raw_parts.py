@@ -12,7 +12,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.parts.part_reading import Part, Work, folded, read_part
-from syntabula.table.raw import TEXT_FORMATS, Container, Dialect, Origin, RawTable
+from syntabula.table.raw import Container, Dialect, Origin, RawTable
 from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ class RawParts:
 
     @property
     def origin(self) -> Origin:
-        """What the table was read from, with the types of its undeclared columns, which text does not store."""
-        if self.container in TEXT_FORMATS:
+        """What the table was read from, with the types of its undeclared columns, which delimited text does not store."""
+        if self.container in ("csv", "tsv"):
             return Origin(self.container, {}, self.dialect)
         return Origin(self.container, {name: stored.physical for name, stored in self.stored.items()})
 
