@@ -9,6 +9,7 @@ import tempfile
 import warnings
 import zipfile
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -364,6 +365,35 @@ class TestWithoutASchema:
         declared = st.Schema({"age": st.Numeric(0, 400, integer=True)}, others="find")
 
         assert found_in(folder, declared) == found_in(file, declared)
+
+    @pytest.mark.parametrize("most", [pytest.param(3, marks=pytest.mark.thorough), 10_000])
+    def test_of_decimals_they_are_too(self, most, tmp_path, monkeypatch):
+        rng = np.random.default_rng(1)
+        cents = [
+            None if i % 9 == 0 else Decimal(int(c)) / 100 for i, c in enumerate(rng.integers(0, 9000, N))
+        ]
+        table = pa.table(
+            {
+                "price": pa.array(cents, pa.decimal128(9, 2)),
+                "whole": pa.array([Decimal(int(v)) for v in rng.gamma(2, 40, N)], pa.decimal128(25, 0)),
+                "wide": pa.array([Decimal(2**60) + i % 7 for i in range(N)], pa.decimal128(25, 0)),
+            }
+        )
+        pq.write_table(table, tmp_path / "all.parquet")
+        (tmp_path / "parts").mkdir()
+        for i in range(3):
+            pq.write_table(table.slice(i * N // 3, N // 3 + 1 - (i < 2)), tmp_path / "parts" / f"{i}.parquet")
+        whole = found_in(tmp_path / "all.parquet")
+        monkeypatch.setitem(found_parts.__kwdefaults__, "most", most)
+
+        assert found_in(tmp_path / "parts") == whole
+
+    def test_of_decimals_too_fine_for_floats_are_refused(self, tmp_path):
+        table = pa.table({"price": pa.array([Decimal("0.123456789")], pa.decimal128(20, 9))})
+        pq.write_table(table, tmp_path / "0.parquet")
+
+        with pytest.raises(SchemaError, match="'price' is stored as"):
+            st.MST().fit(tmp_path)
 
     @pytest.mark.parametrize("kind", ["a LazyFrame", "a DuckDB relation", "a dataset"])
     @pytest.mark.thorough
