@@ -140,8 +140,9 @@ def _pieces(frame: Any, columns: Sequence[str] | None) -> Iterator[Any]:
 
 
 def _sent(frame: Any, columns: Sequence[str] | None) -> Iterator[Any]:
+    # Workers choose the columns. Spark itself would divide the rows of some frames otherwise if it read fewer.
     with failures_of_spark():
-        yield from _chosen(frame, columns).mapInArrow(on_workers(SendTask()), PIECES).toLocalIterator()
+        yield from frame.mapInArrow(on_workers(SendTask(columns)), PIECES).toLocalIterator()
 
 
 def _received(rows: Iterable[Any], _: Sequence[str] | None) -> Iterator[Any]:

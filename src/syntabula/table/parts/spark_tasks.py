@@ -168,12 +168,19 @@ class MergeTask:
 
 @dataclass(frozen=True)
 class SendTask:
-    """Sends records on as they are."""
+    """Sends records on as they are.
+
+    Attributes:
+        columns: Those that are sent; None for all.
+    """
+
+    columns: Sequence[str] | None = None
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield records in the format of Arrow streams."""
         arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
-        for table in gathered(batches):
+        for gathered_rows in gathered(batches):
+            table = gathered_rows if self.columns is None else gathered_rows.select(list(self.columns))
             sink = arrow.BufferOutputStream()
             with ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
