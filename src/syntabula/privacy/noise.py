@@ -163,6 +163,10 @@ class SecureNoise(_Sampled):
         """Return 63 random bits; see `training.records.TrainingNoise.loss_seed`."""
         return int.from_bytes(os.urandom(8), "little") >> 1
 
+    def unit_key(self) -> bytes:
+        """Return 32 random bytes; see `units.UnitKeySource.unit_key`."""
+        return os.urandom(32)
+
     def _gaussian(self, counts: Counts, sigma: float) -> Counts:
         return exact_samplers.gaussian(counts, sigma)
 
@@ -216,6 +220,10 @@ class SeededNoise(_Sampled):
     def loss_seed(self) -> int:
         """Return 63 bits of the stream; see `training.records.TrainingNoise.loss_seed`."""
         return int(self._generator.integers(2**63))
+
+    def unit_key(self) -> bytes:
+        """Return 32 bytes of a stream that no spend has, for these count from 1; see `units.UnitKeySource.unit_key`."""
+        return np.random.SeedSequence(self._seed, spawn_key=(0,)).generate_state(8).astype("<u4").tobytes()
 
     def _gaussian(self, counts: Counts, sigma: float) -> Counts:
         return _saturating_sum(counts, self._gaussian_draws(counts.size, sigma).reshape(counts.shape))
