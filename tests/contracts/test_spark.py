@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import date, time
@@ -76,7 +77,36 @@ def people(spark, tmp_path_factory):
     return spark.read.parquet(str(in_parts(tmp_path_factory.mktemp("spark") / "people", 3)))
 
 
+CONNECT = """
+import sys
+from pyspark.sql import SparkSession
+from test_tables_in_parts import release_of
+session = SparkSession.builder.remote("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+frame = session.read.parquet(sys.argv[1])
+assert type(frame).__module__.startswith("pyspark.sql.connect")
+print(*release_of(frame))
+session.stop()
+"""
+
+
 class TestReleases:
+    def test_of_spark_connect_are_those_of_the_table_in_memory(self, spark, tmp_path):
+        """In a process of its own, as a session of one kind keeps those of the other from starting."""
+        pytest.importorskip("grpc_status", reason='needs Spark Connect: pip install "pyspark[connect]"')
+        people = in_parts(tmp_path / "people", 3)
+        paths = [str(Path(__file__).parent), os.environ["PYTHONPATH"]]
+
+        done = subprocess.run(
+            [sys.executable, "-c", CONNECT, str(people)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+
+        assert done.stdout.split()[-2:] == list(release_of(frame()))
+
     @pytest.mark.parametrize("n_parts", [1, 7])
     def test_are_those_of_the_table_in_memory(self, n_parts, people):
         assert release_of(people.repartition(n_parts)) == release_of(frame())
