@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from syntabula.privacy.units import LateUnits, Units
 from syntabula.table.parts.raw_parts import RawParts
@@ -15,12 +15,9 @@ if TYPE_CHECKING:
     from syntabula.table.schema.schema import Schema
 
 
-Source = TypeVar("Source", RawTable, "DelimitedFile", RawParts)
-
-
 def limited(
-    source: Source, schema: Schema | None, secret: bytes, *, limit_mb: float
-) -> tuple[Source, Units | LateUnits | None]:
+    source: RawTable | DelimitedFile | RawParts, schema: Schema | None, secret: bytes, *, limit_mb: float
+) -> tuple[RawTable | DelimitedFile | RawParts, Units | LateUnits | None]:
     """Keep at most `rows_per_unit` rows of each unit.
 
     Args:

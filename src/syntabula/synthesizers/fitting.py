@@ -130,7 +130,7 @@ def fit_table(
 
     Args:
         method: The synthesizer to fit.
-        source: The table; for a text file whose types have to be found, its texts. A table in parts is declared whole.
+        source: The table; for text files whose types have to be found, their texts.
         schema: The declared columns, or those read off the table.
         journal: The journal to which spends are written, if any.
         strict: Whether to refuse values outside the schema.
@@ -199,9 +199,8 @@ def fit_table(
         planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.
-    let_go = owned and judging is None
     engine, coercions, encoded_units = encoded(
-        table, codec, units, strict=strict, found=found, limit_mb=method.memory_mb, let_go=let_go
+        method, table, codec, units, strict=strict, found=found, let_go=owned and judging is None
     )
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))

@@ -234,6 +234,11 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
 
     schema, n_rows, workers = table.schema, plan.n_rows, method.workers
     found = {n: table.physical[n] for n in undeclared(table.physical, schema)}
+    if table.types_found:
+        from syntabula.prepare.found_columns import NUMBER
+
+        # As most columns may be of numbers.
+        found = dict.fromkeys(found, NUMBER)
     prepared = preparation_of(method, schema, found)
     n_columns = len({**table.physical, **({} if schema is None else schema.columns)})
     values = []
@@ -249,9 +254,13 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     states = 1 if workers == 1 else workers + 2
     needs_count = bool(prepared.count) and not found
     limits = unit_of(schema).column is not None
-    passes = 1 + bool(found) + bool(prepared.refinements or needs_count) + limits
-    # What chooses the rows of units is let go before anything else is held; a mark for each row stays.
-    choosing = min(n_rows * BYTES_PER_ROW, method.memory_mb * 2**20 / 4) + n_rows if limits else 0
+    passes = 1 + bool(found) + bool(prepared.refinements or needs_count) + limits + table.types_found
+    choosing = 0.0
+    if limits:
+        from syntabula.prepare.persons_in_parts import BYTES_PER_ROW
+
+        # What chooses the rows of units is let go before anything else is held; a mark for each row stays.
+        choosing = min(n_rows * BYTES_PER_ROW, method.memory_mb * 2**20 / 4) + n_rows
     cells_read = n_rows * (n_columns + len(found) + len(prepared.refinements) + many)
     seconds = cells_read * _SECONDS_PER_PART_CELL + n_rows * limits * _SECONDS_PER_CHOSEN_ROW
     seconds += passes * workers * _SECONDS_PER_PROCESS if workers > 1 else 0

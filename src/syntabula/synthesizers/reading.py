@@ -95,13 +95,13 @@ def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | 
 
 
 def encoded(
+    method: Settings,
     table: RawTable | RawParts,
     codec: Codec,
     units: Units | LateUnits | None,
     *,
     strict: bool,
     found: Collection[str],
-    limit_mb: float,
     let_go: bool,
 ) -> tuple[CountingEngine, Coercions, Units | LateUnits | None]:
     """Return the engine that counts the encoded table, what did not fit the codec, and the units of its records.
@@ -115,12 +115,12 @@ def encoded(
             table.columns.clear()
         if isinstance(units, Units) and coercions.kept is not None:
             units = units.take(coercions.kept)
-        return engine_for(rows, limit_mb=limit_mb), coercions, units
+        return engine_for(rows, limit_mb=method.memory_mb), coercions, units
     from syntabula.marginals.passes import PassEngine
     from syntabula.table.parts.encoded_parts import EncodedParts
 
     parts = EncodedParts(table, codec)
-    engine = PassEngine(parts, codec.domain, limit_mb=limit_mb)
+    engine = PassEngine(parts, codec.domain, limit_mb=method.memory_mb)
     engine.read()
     assert parts.coercions is not None
     if strict:
