@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 SIZES = (5, 8, 12, 20, 30, 50, 3)
 TOPS = (100, 10, 1000, 50_000)
 ROWS_OF_FILE = 1_000_000
@@ -160,12 +160,22 @@ def measured(
 ) -> Measured:
     """Run a side in a session of its own and add up what its processes take."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    environment = {**os.environ, **one_thread, "DPSYNTH": str(checkout or ""), "PYTHONWARNINGS": "ignore"}
+    environment = {
+        **os.environ,
+        **one_thread,
+        "DPSYNTH": str(checkout.resolve()) if checkout else "",
+        "PYTHONWARNINGS": "ignore",
+    }
     used: dict[int, float] = {}
     peak_mb, ended, started = 0.0, "done", time.perf_counter()
-    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as errors:
+    words = [*command, *(str(path.resolve()) for path in paths)]
+    with (
+        tempfile.TemporaryDirectory() as folder,  # Spark leaves files where it runs
+        tempfile.TemporaryFile("w+") as said,
+        tempfile.TemporaryFile("w+") as errors,
+    ):
         process = subprocess.Popen(
-            [*command, *map(str, paths)], stdout=said, stderr=errors, env=environment, start_new_session=True
+            words, stdout=said, stderr=errors, env=environment, start_new_session=True, cwd=folder
         )
         while process.poll() is None:
             together = 0.0
