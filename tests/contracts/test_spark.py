@@ -11,10 +11,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import date, time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from small_settings import small_parts
+from small_tables import persons
+from test_persons_in_parts import in_parts as persons_in_parts
+from test_persons_in_parts import release_of as release_of_persons
 from test_tables_in_parts import (
     N,
     fitted_by_rules,
@@ -34,6 +39,8 @@ from syntabula.table.parts.found_parts import found_parts
 from syntabula.table.parts.sources import parts_of
 
 pytestmark = pytest.mark.spark
+
+pq = pytest.importorskip("pyarrow.parquet")
 
 SOURCE = str(Path(st.__file__).parents[1])
 
@@ -104,6 +111,17 @@ class TestReleases:
     @pytest.mark.parametrize("n_parts", [1, 7])
     def test_are_those_of_the_table_in_memory(self, n_parts, people):
         assert release_of(people.repartition(n_parts)) == release_of(frame())
+
+    def test_of_persons_whose_rows_lie_in_several_partitions_are_too(self, spark, tmp_path):
+        people, declared = persons(1)
+        folder = persons_in_parts(tmp_path / "people", people, 3)
+        of_spark = spark.read.parquet(str(folder)).repartition(3)
+        # Spark puts the rows in another order; which rows of a person are kept depends on it.
+        pq.write_table(of_spark.toArrow(), tmp_path / "all.parquet")
+
+        for method in (st.MST, partial(st.TabPE, **small_parts("tab-pe"))):
+            right = release_of_persons(tmp_path / "all.parquet", declared, method)
+            assert release_of_persons(of_spark, declared, method) == right
 
     def test_with_rules_are_those_of_the_table_in_memory(self, spark, tmp_path):
         pq = pytest.importorskip("pyarrow.parquet")

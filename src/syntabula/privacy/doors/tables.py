@@ -31,7 +31,7 @@ from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought, standard_deviation, vector_event
 from syntabula.privacy.resume import answer, fingerprint
-from syntabula.privacy.units import Units
+from syntabula.privacy.units import RecordUnits
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
@@ -59,7 +59,7 @@ class Curator:
     """
 
     def __init__(
-        self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource, units: Units | None = None
+        self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource, units: RecordUnits | None = None
     ) -> None:
         self._engine = engine
         self._ledger = ledger
