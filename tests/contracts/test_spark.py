@@ -103,6 +103,7 @@ class TestReleases:
             text=True,
             timeout=300,
             check=True,
+            cwd=tmp_path,
         )
 
         assert done.stdout.split()[-2:] == list(release_of(frame()))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError, ResourceError
+from syntabula.errors import ArgumentError
 from syntabula.marginals.counting import CountingEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -23,6 +23,7 @@ from syntabula.privacy.doors.scores import (
     batches,
     dependence_steps,
     distances,
+    first_batch,
 )
 from syntabula.privacy.events import Event, ExponentialEvent
 from syntabula.privacy.journal import NoisyArray
@@ -104,8 +105,7 @@ class Curator:
 
         Args:
             cliques: At least one clique; a clique named twice is measured (and paid for) twice.
-            ahead: Those that will be measured next, each with a share of its own. They are counted in the same pass, as
-                far as there is memory, and nothing of them is released.
+            ahead: Those that will be measured next, which are counted in the same pass as far as there is memory.
 
         Returns:
             One measurement per clique, with values of the clique's shape.
@@ -115,10 +115,7 @@ class Curator:
         self._engine.check_memory(self._missing(cliques))
         event, sigma = self._noise(len(cliques), sum(self.domain.cells(c) for c in cliques), share)
         noisy = self._answer(
-            event,
-            step,
-            cliques,
-            lambda token: noisy_counts(token, self._source, self._joined(cliques, ahead)),
+            event, step, cliques, lambda t: noisy_counts(t, self._source, self._joined(cliques, ahead))
         )
         ends = np.cumsum([self.domain.cells(c) for c in cliques])[:-1]
         return [
@@ -293,9 +290,7 @@ class Curator:
             self._fill_cache([clique])
         return self._cache[clique]
 
-    def _joined(
-        self, cliques: Sequence[Clique], ahead: Sequence[Clique] = ()
-    ) -> Sensitive[NDArray[np.int64]]:
+    def _joined(self, cliques: Sequence[Clique], ahead: Sequence[Clique]) -> Sensitive[NDArray[np.int64]]:
         self._fill_cache(cliques, ahead)
         exact = [self._exact(c) for c in cliques]
         return Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
@@ -306,25 +301,13 @@ class Curator:
     def _fill_cache(self, cliques: Sequence[Clique], ahead: Sequence[Clique] = ()) -> None:
         if not (missing := self._missing(cliques)):
             return
-        missing = self._with_next(missing, self._missing(ahead))
-        domain = self.domain
-        new = sum(domain.cells(c) for c in missing)
+        missing = first_batch(self._engine, missing, self._missing(ahead))
+        new = sum(map(self.domain.cells, missing))
         if self._cached_cells + new > CACHED_CELLS:
             self._cache = {c: self._cache[c] for c in cliques if c in self._cache}
-            self._cached_cells = sum(domain.cells(c) for c in self._cache)
+            self._cached_cells = sum(map(self.domain.cells, self._cache))
         self._cached_cells += new
         self._cache |= {clique: Sensitive(counts) for clique, counts in self._counted(missing)}
-
-    def _with_next(self, cliques: list[Clique], ahead: Sequence[Clique]) -> list[Clique]:
-        """Return the cliques and as many of the next ones as may be counted at once, decided by the domain alone."""
-        batch = next(batches(self._engine.domain, [*dict.fromkeys([*cliques, *ahead])]))
-        if len(batch) <= len(cliques):
-            return cliques
-        try:
-            self._engine.check_memory(batch)
-        except ResourceError:  # each alone may fit
-            return cliques
-        return batch
 
     def _counted(self, cliques: Sequence[Clique]) -> Iterator[tuple[Clique, NDArray[np.int64]]]:
         """Yield each clique and its exact counts in the present coding."""
