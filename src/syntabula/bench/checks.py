@@ -33,7 +33,8 @@ def check_space(study: StudyFields) -> None:
     from syntabula.tuning import presets, space
 
     for candidate in study.methods if study.task == "tuning" else ():
-        wanted = presets.space_for(candidate.method, study.options.get("space", "synmeter"))
+        own = study.options.get("spaces", {}).get(candidate.method)
+        wanted = presets.space_for(candidate.method, own or study.options.get("space", "synmeter"))
         epsilon = (candidate.epsilons or study.epsilons)[0]
         space.check_space(candidate.synthesizer(epsilon=epsilon), wanted)
 

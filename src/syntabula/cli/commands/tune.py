@@ -14,7 +14,8 @@ from syntabula.cli.outputs import check_outputs, output
 from syntabula.cli.request import Request, takes_request
 
 _NOT_PRIVATE = (
-    "validation", "target", "weight", "repeats", "seconds", "workers", "storage", "seed", "picture", "public",
+    "validation", "target", "weight", "repeats", "finalists", "seconds", "workers", "storage", "seed", "picture",
+    "public",
 )  # fmt: skip
 """Options without a meaning in a private search."""
 
@@ -56,8 +57,16 @@ def tune(
     ] = None,
     trials: Annotated[int, typer.Option("--trials", help="Number of sets of options to try.")] = 50,
     repeats: Annotated[int, typer.Option("--repeats", help="Fits of each, with other seeds.")] = 1,
+    finalists: Annotated[
+        int,
+        typer.Option(
+            "--finalists",
+            help="The best so many sets are fitted three times more, as is the method as given; their means decide.",
+        ),
+    ] = 3,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", help="Start no trial after so many seconds.")
+        float | None,
+        typer.Option("--seconds", help="Start no trial after so many seconds; the finals still run."),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", help="Number of processes.")] = 1,
     storage: Annotated[
@@ -127,6 +136,7 @@ def tune(
             objective=_objective(weight),
             trials=trials,
             repeats=repeats,
+            finalists=finalists,
             seconds=seconds,
             workers=workers,
             storage=storage,
