@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import subprocess
@@ -97,8 +98,28 @@ class TestTune:
         found = search(trials=3, finalists=2, storage=tmp_path / "trials")
 
         assert len(fitted) == len(set(fitted)) == 1 + 3 + 3 * 3
-        assert [t.number for t in found.finals] == [trial_job.DEFAULT, 2]
+        assert [(t.number, t.state) for t in found.finals] == [
+            (trial_job.DEFAULT, "done"),
+            (2, "done"),
+            (1, "failed"),
+        ]
         assert found.best.number == 2
+        assert "1 of the best failed" in found.text()
+        assert "NaN" not in json.dumps(found.to_json())
+
+    def test_the_best_options_are_given_to_a_method(self):
+        found = search(trials=1, space={"bins": [7], "discretizer": ["uniform"], "records_per_noise": [2.0]})
+        best = dataclasses.replace(
+            found, options={"bins": 7, "discretizer": "uniform", "records_per_noise": 2.0}
+        )
+
+        tuned = best.apply(st.MST(epsilon=0.5, seed=3))
+
+        assert (tuned.bins, tuned.preprocessing.discretizer, tuned.seed) == (7, "uniform", 3)
+        assert tuned.budget == st.MST(epsilon=0.5).budget
+        assert st.method_options(tuned)["selector"]["records_per_noise"] == 2.0
+        with pytest.raises(ArgumentError, match="options are of 'mst', and the method is 'aim'"):
+            best.apply(st.AIM(epsilon=0.5))
 
     def test_the_same_seed_gives_the_same_search(self):
         first, second = search(), search()

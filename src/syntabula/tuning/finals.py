@@ -12,9 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
+from syntabula._planning import Progress
 from syntabula.errors import SyntabulaError
 from syntabula.tuning.job import DEFAULT, Job, repeat
-from syntabula.tuning.result import Trial
+from syntabula.tuning.result import State, Trial
 
 FITS = 3
 """Times that each finalist is fitted."""
@@ -34,7 +35,7 @@ class Finals:
     study: Any
     job: Job
 
-    def play(self, finalists: Sequence[Trial], pool: Executor, workers: int) -> None:
+    def play(self, finalists: Sequence[Trial], pool: Executor, workers: int, report: Progress) -> None:
         """Fit those that have not been fitted yet; failures are kept as such."""
         known = self.study.user_attrs
         places = range(self.job.repeats, self.job.repeats + FITS)
@@ -42,7 +43,9 @@ class Finals:
             (trial, place) for place in places for trial in finalists if _key(trial, place) not in known
         ]
         running: dict[Future[Any], str] = {}
+        n_fits = FITS * len(finalists)
         while waiting or running:
+            report("fit the best again, with other seeds", 1 - (len(waiting) + len(running)) / n_fits)
             while waiting and len(running) < workers:
                 trial, place = waiting.pop(0)
                 running[pool.submit(repeat, trial.values, trial.number, place)] = _key(trial, place)
@@ -56,18 +59,17 @@ class Finals:
                 self.study.set_user_attr(key, None if failed is not None else future.result()[1:])
 
     def result(self, finalists: Sequence[Trial]) -> tuple[Trial, ...]:
-        """Return the finalists with the means of these fits, without those of which a fit failed."""
+        """Return the finalists with the means of these fits; one of which a fit failed, or has no score, has failed."""
         found = []
         for trial in finalists:
             places = range(self.job.repeats, self.job.repeats + FITS)
             fits = [self.study.user_attrs.get(_key(trial, place)) for place in places]
-            if not all(fits):
-                continue
-            scores = mean_scores([scores for scores, _ in fits])
-            value = self.job.objective.value(scores)
-            if not math.isnan(value):
-                seconds = math.fsum(seconds for _, seconds in fits)
-                found.append(replace(trial, value=value, scores=scores, seconds=seconds))
+            done = [fit for fit in fits if fit]
+            seconds = math.fsum(seconds for _, seconds in done)
+            scores = mean_scores([scores for scores, _ in done]) if len(done) == FITS else {}
+            value = self.job.objective.value(scores) if scores else math.nan
+            state: State = "failed" if math.isnan(value) else "done"
+            found.append(replace(trial, state=state, value=value, scores=scores, seconds=seconds))
         return tuple(found)
 
 

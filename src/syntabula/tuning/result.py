@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from syntabula._files import whole_file
 from syntabula.errors import ArgumentError
+from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.plain_yaml import write_yaml
-from syntabula.tuning.space import Value
+from syntabula.tuning.space import Value, with_values
 
 State = Literal["done", "pruned", "failed"]
 
@@ -88,13 +89,23 @@ class Tuning:
     @property
     def best(self) -> Trial:
         """The trial with the least objective, which may be the default: of the finals, or of all without finals."""
-        done = self.finals or [t for t in (self.default, *self.trials) if t.state == "done"]
-        return min(done, key=lambda trial: trial.value)
+        compared = self.finals or (self.default, *self.trials)
+        return min((t for t in compared if t.state == "done"), key=lambda trial: trial.value)
 
     @property
     def gain(self) -> float:
         """Part of the default's objective that tuning removed: 0 if nothing was better, 1 if all was removed."""
         return 1 - self.best.value / self.given.value if self.given.value else 0.0
+
+    def apply(self, method: Synthesizer) -> Synthesizer:
+        """Return a method with the best options, those of its preprocessing included; its budget stays.
+
+        Raises:
+            ArgumentError: If it is another method than the one that was tuned.
+        """
+        if method.key != self.method:
+            raise ArgumentError(f"these options are of {self.method!r}, and the method is {method.key!r}")
+        return with_values(method, self.options, 0)
 
     def text(self) -> str:
         """Return the result for a terminal."""
@@ -108,7 +119,11 @@ class Tuning:
         if not self.options:
             lines.append("    nothing tried was better than the method as it was given")
         if self.finals:
-            lines.append("  these are means of further fits with other seeds, which took no part in the choice")
+            lines.append(
+                "  these are means of further fits with other seeds, which took no part in the choice"
+            )
+        if n_lost := sum(trial.state == "failed" for trial in self.finals):
+            lines.append(f"  {n_lost} of the best failed in these fits")
         if self.unit is not None:
             lines.append(
                 f"  validation rows are those of other units: all rows with one {self.unit!r} are on one side"

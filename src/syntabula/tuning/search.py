@@ -78,7 +78,7 @@ def tune(
         storage: File in which trials are kept, so that the same call goes on after an interruption.
         seed: Makes suggestions, fits, draws and scores repeatable.
         is_public: States that the rows are public, so that no warning is needed.
-        progress: Called with a step and the fraction of trials done.
+        progress: Called with a step and the fraction of its trials or fits that are done.
 
     Returns:
         All trials and the best options.
@@ -163,8 +163,8 @@ class Search:
                     if again is not None:
                         running[pool.submit(repeat, state.values, state.trial.number, again)] = state
             if n_finalists:
-                self.report("the finals", 1.0)
-                Finals(study=self.study, job=self.job).play(self._finalists(n_finalists), pool, workers)
+                finals = Finals(study=self.study, job=self.job)
+                finals.play(self._finalists(n_finalists), pool, workers, self.report)
         self.report("done", 1.0)
 
     def _next(self, stale: list[Any]) -> Any:
