@@ -293,7 +293,11 @@ class TestObjective:
     def test_sums_weighted_distances_from_the_best_value(self):
         objective = Objective(weights={"tvd-1": 2.0, "spikes": 1.0}, metrics={})
 
-        assert objective.value({"tvd-1": 0.1, "spikes": 0.7}) == pytest.approx(0.5)
+        given = {"tvd-1": 0.2, "spikes": 1.0}
+        assert objective.value({"tvd-1": 0.1, "spikes": 0.7}, given) == pytest.approx(0.5)
+        relative = dataclasses.replace(objective, is_relative=True)
+        # Half of the given distance for one; for the other, whose given distance is 0, what it is.
+        assert relative.value({"tvd-1": 0.1, "spikes": 0.7}, given) == pytest.approx(0.5 * 2.0 + 0.3)
 
     @pytest.mark.parametrize(
         ("weights", "what"),

@@ -13,6 +13,7 @@ from syntabula.bench.cell import Cell
 from syntabula.bench.splits import declared, load_split
 from syntabula.bench.tasks import TASKS, Outcome
 from syntabula.metrics.registry import describe_metric
+from syntabula.tuning.objective import Objective
 from syntabula.tuning.search import tune
 
 _OF_BINNING = ("bins", "discretizer")
@@ -24,10 +25,10 @@ def run(cell: Cell) -> Outcome:
     """Search options on a fifth of the learned rows, and score the method with them and without.
 
     The option `trials` is the number of sets of options that are tried, `finalists` how many of them are compared again,
-    and `space` what is tried, as `tune` takes them; `spaces` has another space for some methods, by their keys. Scores
-    are those of the tuned method, means of as many fits as `fits` says; beside each is what it gained, in percent of
-    the mean without tuning. The rows that the scores compare with take no part in the search, except for those that
-    are learned.
+    and `space` what is tried, as `tune` takes them; `spaces` has another space for some methods, by their keys; with
+    `relative` the objective is. Scores are those of the tuned method, means of as many fits as `fits` says; beside each
+    is what it gained, in percent of the mean without tuning. The rows that the scores compare with take no part in the
+    search, except for those that are learned.
     """
     options: dict[str, Any] = {**TASKS["tuning"].options, **cell.task_options}
     given = replace(cell, task="tables", task_options={})
@@ -61,6 +62,7 @@ def _best(cell: Cell, options: Mapping[str, Any]) -> Mapping[str, Any]:
         space=options["spaces"].get(cell.method, options["space"]),
         trials=int(options["trials"]),
         finalists=int(options["finalists"]),
+        objective=Objective(is_relative=bool(options["relative"])),
         seed=cell.seed,
         is_public=True,  # a study is an experiment
     )

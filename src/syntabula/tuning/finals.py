@@ -67,7 +67,8 @@ class Finals:
             done = [fit for fit in fits if fit]
             seconds = math.fsum(seconds for _, seconds in done)
             scores = mean_scores([scores for scores, _ in done]) if len(done) == FITS else {}
-            value = self.job.objective.value(scores) if scores else math.nan
+            given, _ = self.study.user_attrs["default"]
+            value = self.job.objective.value(scores, given) if scores else math.nan
             state: State = "failed" if math.isnan(value) else "done"
             found.append(replace(trial, state=state, value=value, scores=scores, seconds=seconds))
         return tuple(found)

@@ -193,7 +193,7 @@ class Search:
         state.found.append(scores)
         state.seconds += used
         place, mean = len(state.found), mean_scores(state.found)
-        value = self.job.objective.value(mean)
+        value = self.job.objective.value(mean, self.study.user_attrs["default"][0])
         trial.set_user_attr("scores", mean)
         trial.set_user_attr("seconds", state.seconds)
         if math.isnan(value):
@@ -214,13 +214,13 @@ class Search:
         return [t for t in self.study.get_trials(deepcopy=False) if t.state.is_finished()]
 
     def _least(self, finished: list[Any]) -> float:
-        default = self.job.objective.value(self.study.user_attrs["default"][0])
+        default = self._default().value
         done: list[float] = [t.value for t in finished if t.state.name == "COMPLETE"]
         return min([default, *done])
 
     def _default(self) -> Trial:
         scores, seconds = self.study.user_attrs["default"]
-        value = self.job.objective.value(scores)
+        value = self.job.objective.value(scores, scores)
         return Trial(number=DEFAULT, values={}, state="done", value=value, scores=scores, seconds=seconds)
 
     def _trials(self) -> tuple[Trial, ...]:
