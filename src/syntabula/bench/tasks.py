@@ -170,8 +170,15 @@ TASKS: Mapping[str, Task] = {
     "tuning": Task(
         home="syntabula.bench.task_tuning",
         summary="search options of a method, and score it with them and without",
-        options={"trials": 50, "space": "synmeter"},
-        quick_options={"trials": 2},
+        options={
+            "trials": 50,
+            "finalists": 3,
+            "fits": 3,
+            "relative": False,
+            "space": "synmeter",
+            "spaces": {},
+        },
+        quick_options={"trials": 2, "finalists": 0, "fits": 1},
     ),
     "disclosure": Task(
         home="syntabula.bench.task_disclosure",
