@@ -211,7 +211,7 @@ BUILT_IN: tuple[Entry, ...] = (
         key="ctgan",
         name="CTGAN",
         home="syntabula.synthesizers.ctgan:CTGAN",
-        summary="Rows that a critic cannot tell from records, drawn under conditions, without privacy.",
+        summary="Rows that a critic cannot tell from records; with a budget behind AIM on all tables measured.",
         paper="Xu et al. 2019",
         extra="neural",
     ),

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import ArgumentError, BudgetError, MissingExtraError
+from syntabula.errors import ArgumentError, MissingExtraError
 
 SMALL: dict[str, dict[str, Any]] = {
     "ctgan": {"units": 32, "critic_units": 32, "hidden": 8, "steps": 60, "batch": 100},
@@ -31,12 +31,6 @@ def table(n: int = 2_000) -> pd.DataFrame:
     size = rng.normal(10, 3, n)
     kind = np.where(size + rng.normal(0, 1, n) > 10, "large", "small")
     return pd.DataFrame({"size": size.round(3), "double": 2 * size + rng.normal(0, 0.5, n), "kind": kind})
-
-
-@pytest.mark.parametrize("budget", [st.Budget(1.0, 1e-5), st.Budget.pure(1.0)])
-def test_ctgan_refuses_a_finite_budget_in_one_sentence(budget: st.Budget) -> None:
-    with pytest.raises(BudgetError, match=r"^ctgan trains on records.*; use an infinite epsilon"):
-        st.CTGAN(budget=budget)
 
 
 @pytest.mark.parametrize("key", METHODS)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,20 @@ class PaidTraining:
         return min(self.noisy.rate, 0.9 * MOST_RECORDS / self.total)
 
 
+@runtime_checkable
+class Followed(Trainable, Protocol):
+    """A network with public rows that follow its weights, and that the losses of records depend on."""
+
+    @property
+    def rows(self) -> Tensor:
+        """Whole numbers, which a resumed run goes on from [rows, columns]."""
+        ...
+
+    def follow(self, step: int) -> None:
+        """Change the rows in place before a step, by weights, rows and the number of the step alone."""
+        ...
+
+
 def train_with_noise(
     make: Callable[[Any, Generator], Trainable],
     places: Sequence[NDArray[np.intp]],
@@ -153,7 +167,7 @@ def train_with_noise(
         )
         if session.resumed is not None:
             weights.restore(session.resumed)
-        _take_steps(session, weights, network.parameters, steps, progress)
+        _take_steps(session, weights, network, steps, progress)
         return arrays_of(dict(zip(network.parameters, weights.mean, strict=True)))
 
 
@@ -163,6 +177,7 @@ class _Weights:
     def __init__(self, network: Trainable, noisy: NoisyTraining) -> None:
         torch = require("torch", "neural")
         self._weights = list(network.parameters.values())
+        self._beside = [network.rows] if isinstance(network, Followed) else []
         self.mean = [w.detach().clone() for w in self._weights]
         self._noisy = noisy
         self._optimiser = torch.optim.AdamW(
@@ -185,6 +200,7 @@ class _Weights:
         torch = require("torch", "neural")
         moments = [self._optimiser.state[w] for w in self._weights]
         parts = [*self._weights, *self.mean, *(m[name] for name in _MOMENTS for m in moments)]
+        parts += [rows.float() for rows in self._beside]
         found: NDArray[np.float32] = torch.cat([part.detach().flatten() for part in parts]).cpu().numpy()
         return found
 
@@ -193,14 +209,18 @@ class _Weights:
         torch = require("torch", "neural")
         device = self._weights[0].device
         sizes = [w.numel() for w in self._weights] * (2 + len(_MOMENTS))
+        sizes += [rows.numel() for rows in self._beside]
         values = np.array(checkpoint.values, np.float32)
         if values.size != sum(sizes):
             raise ReleaseFileError(
                 "the journal is damaged: its checkpoint does not fit the network; put back the file as the run left it"
             )
         pieces = torch.as_tensor(values, device=device).split(sizes)
-        n = len(self._weights)
+        n, beside = len(self._weights), len(self._beside)
         with torch.no_grad():
+            for rows, piece in zip(self._beside, pieces[len(pieces) - beside :], strict=True):
+                rows.copy_(piece.reshape(rows.shape))
+            pieces = pieces[: len(pieces) - beside]
             for place, weight in enumerate(self._weights):
                 parts = [piece.reshape(weight.shape) for piece in pieces[place::n]]
                 weight.copy_(parts[0])
@@ -213,7 +233,7 @@ class _Weights:
 def _take_steps(
     session: TrainingSession,
     weights: _Weights,
-    parameters: Mapping[str, Tensor],
+    network: Trainable,
     steps: int,
     progress: Progress,
 ) -> None:
@@ -221,8 +241,10 @@ def _take_steps(
     began = perf_counter()
     progress(TRAIN, first / steps)
     for step in range(first, steps):
+        if isinstance(network, Followed):
+            network.follow(step)
         for name, gradient in session.gradient().items():
-            parameters[name].grad = gradient
+            network.parameters[name].grad = gradient
         weights.step(step / steps, step)
         if (step + 1) % every == 0 or step + 1 == steps:
             session.checkpoint(weights.state())
@@ -262,6 +284,8 @@ def seconds_per_noisy_step(
             weights.step(0.5, step)
             summed = (clock() - began) / share
             began = clock()
+            if isinstance(network, Followed):
+                network.follow(step)
             noise.gaussian_vector(
                 np.zeros(sum(p.numel() for p in parameters.values()), np.int64), _TIMED_SCALE
             )
