@@ -45,7 +45,9 @@ class TestOurOwn:
         testing.check_model(load("model", key)(**SMALL.get(key, {})))
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("key", ["autoregressive", "circuit", "variational", "adversarial", "tabular_diffusion"])
+    @pytest.mark.parametrize(
+        "key", ["autoregressive", "circuit", "variational", "adversarial", "tabular_diffusion"]
+    )
     def test_models_of_records_pass(self, key: str) -> None:
         pytest.importorskip("torch")
         testing.check_record_model(load("record_model", key)(**SMALL[key]))
