@@ -13,6 +13,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, MissingExtraError
+from syntabula.synthesizers.plan import check_declared_memory
 
 SMALL: dict[str, dict[str, Any]] = {
     "ctgan": {"units": 32, "critic_units": 32, "hidden": 8, "steps": 60, "batch": 100},
@@ -109,3 +110,25 @@ class TestRows:
         plan = method(key, steps=10**8, seconds=2.0).plan(schema, 5_000)
 
         assert plan.steps[-1].seconds == 2.0
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_checking_memory_tries_few_records_and_times_nothing(
+    epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from syntabula.record_models.variational import VariationalNetwork
+
+    tried: list[int] = []
+    right = VariationalNetwork.losses
+
+    def counted(self: Any, records: Any, random: Any) -> Any:
+        tried.append(len(records))
+        return right(self, records, random)
+
+    monkeypatch.setattr(VariationalNetwork, "losses", counted)
+    schema = st.Schema({"pay": st.Numeric(0.0, 9.0), "kind": st.Categorical(("a", "b"))})
+
+    check_declared_memory(st.TVAE(epsilon=epsilon).with_options(units=8), schema)
+
+    assert tried == [4]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise, positive, real
 from syntabula._extras import require
-from syntabula._planning import Progress
+from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
 from syntabula.errors import ReleaseFileError
 from syntabula.models.row_fitting import pick_device, training_threads
 from syntabula.privacy.journal import Checkpoint
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _STEPS, _LEAST_STEPS, _MOST_STEPS = 300, 100, 2000
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CHECKPOINTS = 5
+_TIMED_STEPS = 3
 _TIMED_SCALE = 2.0**30
 
 
@@ -265,10 +266,11 @@ def seconds_per_noisy_step(
     taken: list[float] = []
     torch = require("torch", "neural")
     device = pick_device(training.device)
+    repeats = _TIMED_STEPS if times_are_asked() else 1
     on_processor = device.type == "cpu"
     clock, share = (process_time, training.threads) if on_processor else (perf_counter, 1)
     # A step takes many records so many at a time.
-    tried = min(batch, RECORDS_AT_ONCE)
+    tried = min(batch, RECORDS_AT_ONCE if times_are_asked() else TRIED_RECORDS)
     with training_threads(training.threads):
         random = torch.Generator(device).manual_seed(0)
         network = make(device, random)
@@ -276,7 +278,7 @@ def seconds_per_noisy_step(
         table = torch.rand((tried, len(sizes)), generator=random, device=device)
         table = (table * torch.tensor(sizes, device=device)).long()
         weights, noise = _Weights(network, noisy), SeededNoise(0)
-        for step in range(3):
+        for step in range(repeats):
             began = clock()
             sums = clipped_sum(network.losses, parameters, table, random, clip=noisy.clip)
             for name, p in parameters.items():

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from syntabula._memory import above_limit
+from syntabula._planning import memory_alone
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.point_folds import HELD_VALUES
@@ -288,7 +289,13 @@ def check_declared_memory(method: Settings, schema: Schema) -> None:
     if is_whole(schema):
         method, _ = method.chosen_for(TableFacts(schema=schema, physical={}, n_rows=GUESSED_ROWS))
     codec = guessed_codec(method, schema, GUESSED_ROWS)
-    plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
+    check_memory(method, codec, preparation_of(method, schema, {}))
+
+
+def check_memory(method: Settings, codec: Codec, prepared: Preparation) -> None:
+    """Raise ResourceError if columns of these codes make a step exceed the method's memory limit."""
+    with memory_alone():
+        plan = planned_fit(method, codec, prepared, GUESSED_ROWS)
     plan.check(method.memory_mb, codec.domain)
 
 
