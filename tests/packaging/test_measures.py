@@ -18,6 +18,9 @@ FILES_OF_PRIVACY = 22
 
 MOST_LINES = 400
 
+LONGER = {"prepare/preparation.py": 460, "synthesizers/fitting.py": 415, "prepare/private_domain.py": 410}
+"""Files that are longer, and by how much; none is to join them, and they are to become shorter."""
+
 RUN = """
 import sys
 from syntabula.cli.main import main
@@ -77,7 +80,13 @@ def test_privacy_is_few_files_of_few_lines() -> None:
     files = [path for path in (SOURCE / "privacy").rglob("*.py") if path.name != "__init__.py"]
 
     assert 0 < sum("training" not in path.parts for path in files) <= FILES_OF_PRIVACY
-    assert {path.name: len(lines(path)) for path in files if len(lines(path)) > MOST_LINES} == {}
+
+
+def test_files_stay_short() -> None:
+    found = {path.relative_to(SOURCE).as_posix(): len(lines(path)) for path in SOURCE.rglob("*.py")}
+
+    assert len(found) > 200
+    assert {name: n for name, n in found.items() if n > LONGER.get(name, MOST_LINES)} == {}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

@@ -172,6 +172,13 @@ class MarginalModel(Model, Protocol):
         """Return a model fitted to all given measurements, starting from this one's state."""
         ...
 
+    def finished(self) -> Self:
+        """Return the model that a release keeps, once the last measurement was fitted.
+
+        By default the model itself. A model that stops its fits early, because others follow, does the rest here.
+        """
+        return self
+
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique: one axis per column, in the clique's order."""
         ...

@@ -19,11 +19,11 @@ _LEAST_STEP = 1e-300
 _SETTLE_EVERY = 16
 _SINGLE = 1e-5
 _PART_OF_NOISE = 0.7
-"""Part of the loss that noise explains to which a fit brings a target that noise does not explain when it begins.
+"""Part of the loss that noise explains to which the last fit brings marginals of dependent columns.
 
 A fit takes up some of the noise with its first steps, and so comes as near to the measurements as the true table is
-while it still lies between that and independence: strong pairs came out too weak. What noise explains from the start is
-left as it is.
+while it still lies between that and independence: strong pairs came out too weak. Where independence is as near as the
+noise, there is nothing to gain.
 """
 IMPOSSIBLE = 1e5
 """How far below all others the stored log-potential of an impossible cell lies: its exponential is exactly 0."""
@@ -52,6 +52,7 @@ def estimate(
     iterations: int,
     tolerance: float,
     stop_at_noise: bool,
+    last: bool = False,
 ) -> tuple[dict[Clique, FloatArray], np.dtype[Any]]:
     """Fit one table of log-potentials per clique by entropic mirror descent with momentum.
 
@@ -69,7 +70,8 @@ def estimate(
         total: Number of records.
         iterations: Most steps.
         tolerance: Stop when L decreases by less than this fraction over ten steps.
-        stop_at_noise: Stop when each clique is as near to its measurement as is worth it, see `_PART_OF_NOISE`.
+        stop_at_noise: Stop when each clique is as near to its measurement as noise explains.
+        last: No other fit follows; dependent columns are fitted closer, see `_PART_OF_NOISE`.
 
     Returns:
         The potentials, one table per target, and the precision in which their product can be computed.
@@ -84,9 +86,10 @@ def estimate(
         losses, gradient = objective(theta)
     before, momentum = theta, 0
     moves = _moves([t.clique for t in targets])
-    near = np.array([t.explained(len(targets)) for t in targets])
-    noisy = np.array([t.noise > 0 for t in targets])
-    near[noisy & (losses > near)] *= _PART_OF_NOISE
+    among = len(targets)
+    near = np.array([t.explained(among) for t in targets])
+    if last:
+        near[[t.dependent(among) for t in targets]] *= _PART_OF_NOISE
     step = 1.0 / max(t.curvature(total) for t in targets)
     history = [float(losses.sum())]
     for _ in range(iterations):
@@ -148,12 +151,14 @@ class _Objective:
         factors = [tuple(domain.index(c) for c in t.clique) for t in targets]
         self._graph = FactorGraph(domain.sizes, factors, order)
         self._shapes = [t.mean.shape for t in targets]
-        self._ends = np.cumsum([t.mean.size for t in targets]).tolist()
+        self._sizes = [t.mean.size for t in targets]
+        self._ends = np.cumsum(self._sizes).tolist()
         self._starts = [0, *self._ends[:-1]]
         self._mean = self.joined([t.mean for t in targets])
         self._weight = self.joined([t.weight for t in targets])
         self._total = total
-        self._possible = [t.possible for t in targets]
+        held = [np.zeros(t.mean.shape, bool) if t.possible is None else ~t.possible for t in targets]
+        self._impossible = np.concatenate([h.ravel() for h in held]) if any(h.any() for h in held) else None
         self.precision = precision
 
     def joined(self, tables: Sequence[FloatArray]) -> FloatArray:
@@ -178,16 +183,13 @@ class _Objective:
 
     def _probabilities(self, theta: FloatArray) -> FloatArray:
         """Return the model's probabilities of all cells, in the precision that the noise requires."""
-        tables = []
-        for table, possible in zip(self.split(theta), self._possible, strict=True):
-            highest = table.max() if possible is None else table[possible].max()
-            tables.append(np.subtract(table, highest, dtype=self.precision))
-        for table, possible in zip(tables, self._possible, strict=True):
-            if possible is not None:
-                table[~possible] = -np.inf
-            np.exp(table, out=table)
+        if self._impossible is not None:
+            theta = np.where(self._impossible, -np.inf, theta)
+        highest = np.maximum.reduceat(theta, self._starts)
+        factors = (theta - np.repeat(highest, self._sizes)).astype(self.precision)
+        np.exp(factors, out=factors)
         try:
-            marginals = self._graph.marginals(tables)
+            marginals = self._graph.marginals(self.split(factors))
         except ImpossibleError:
             if self.precision == np.float64:
                 raise

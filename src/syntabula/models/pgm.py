@@ -18,6 +18,7 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
 from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
+from syntabula.models.junction_tree.elimination import Order
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
 from syntabula.models.junction_tree.tree import (
     JunctionTree,
@@ -73,6 +74,7 @@ class PGM(MarginalModel):
     _potentials: Mapping[Clique, FloatArray] = field(default_factory=dict, repr=False)
     _precision: np.dtype[Any] = field(default=np.dtype(np.float64), repr=False)
     _held: JunctionTree | None = field(default=None, repr=False)
+    _targets: Sequence[Target] = field(default=(), repr=False)
     _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +114,13 @@ class PGM(MarginalModel):
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         return replace(
-            self, _domain=domain, _total=1.0, _potentials={}, _precision=np.dtype(np.float64), _held=None
+            self,
+            _domain=domain,
+            _total=1.0,
+            _potentials={},
+            _precision=np.dtype(np.float64),
+            _held=None,
+            _targets=(),
         )
 
     @property
@@ -162,19 +170,37 @@ class PGM(MarginalModel):
         check_memory(tree, self.max_memory_mb)
         total = consistent_total(measurements)
         targets = joined_targets(self._layout, measurements, self._zeros)
+        fitted = replace(self, _total=total, _held=tree, _targets=targets)
         start = self._start(targets, total)
         self.__dict__.pop("_tables", None)  # computed again on demand; estimation needs the memory
+        return fitted._estimated(order, start)
+
+    def finished(self) -> Self:
+        """Return the model with dependent columns fitted closer than the noise alone explains.
+
+        Rounds of an adaptive method need not be so exact, and would take twice as long.
+        """
+        targets = self._targets if self.stop_at_noise else ()
+        if not any(t.dependent(len(targets)) for t in targets):
+            return replace(self, _targets=())
+        self.__dict__.pop("_tables", None)
+        order = elimination_order(self._layout, [t.clique for t in targets])
+        return replace(self._estimated(order, self._potentials, last=True), _targets=())
+
+    def _estimated(self, order: Order, start: Mapping[Clique, FloatArray], *, last: bool = False) -> Self:
+        """Return the model with potentials fitted to its targets."""
         potentials, precision = estimate(
             self._layout,
             order,
-            targets,
+            self._targets,
             start,
-            total,
+            self._total,
             iterations=self.iterations,
             tolerance=self.tolerance,
             stop_at_noise=self.stop_at_noise,
+            last=last,
         )
-        return replace(self, _total=total, _potentials=potentials, _precision=precision, _held=tree)
+        return replace(self, _potentials=potentials, _precision=precision)
 
     def _start(self, targets: Sequence[Target], total: float) -> dict[Clique, FloatArray]:
         """Return initial log-potentials: the known ones, and for a new clique a correction towards its measurement.

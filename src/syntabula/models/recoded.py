@@ -80,6 +80,10 @@ class RecodedModel(MarginalModel):
         merged = [self.recoding.merge_measurement(m) for m in measurements]
         return type(self)(self.inner.fit(merged), self.recoding)
 
+    def finished(self) -> Self:
+        """Finish the inner model."""
+        return type(self)(self.inner.finished(), self.recoding)
+
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts over the original codes; merged cells are divided by the recoding's shares."""
         inner = self.inner.marginals(cliques)

@@ -73,6 +73,10 @@ class Supported(RecodedModel):
         reduced = [support.reduced(m) for m in measurements]
         return type(self)(inner.fit(reduced), support, fitted=True, possible=self._possible)
 
+    def finished(self) -> Self:
+        """Finish the inner model."""
+        return type(self)(self.inner.finished(), self.support, fitted=self._fitted, possible=self._possible)
+
 
 def settled(model: MarginalModel) -> MarginalModel:
     """Return a fitted model in the form that is stored: as few wrappers as needed, and none of a support."""

@@ -77,6 +77,25 @@ class Target:
         spread = max(records - float(np.square(self.mean).sum()) / records, 0.0)  # sum of n p (1 - p)
         return (_PART_OF_SAMPLING**2 * spread + _LEAST_ERROR**2) * float(self.weight.max()) / 2
 
+    def dependent(self, among: int = 1) -> bool:
+        """Return whether the columns depend on each other beyond the noise, of which there must be some.
+
+        Args:
+            among: Number of targets of a fit.
+        """
+        counts = self.mean if self.possible is None else np.where(self.possible, self.mean, 0.0)
+        records = float(counts.sum())
+        if counts.ndim < 2 or not self.noise or records <= 0:
+            return False
+        independent = np.array(records)
+        for axis in range(counts.ndim):
+            column = sum_over(counts, tuple(a for a in range(counts.ndim) if a != axis)) / records
+            independent = independent[..., np.newaxis] * column
+        if self.possible is not None:
+            independent = np.where(self.possible, independent, 0.0)
+        loss = float((self.weight * np.square(counts - independent)).sum()) / 2
+        return loss > self.explained(among)
+
     def curvature(self, total: float) -> float:
         """Return a bound on the change of a cell's gradient with its log-potential: its weight times its count.
 

@@ -141,6 +141,10 @@ class SecureNoise:
         """Return 63 random bits; see `training.records.TrainingNoise.loss_seed`."""
         return int.from_bytes(os.urandom(8), "little") >> 1
 
+    def unit_key(self) -> bytes:
+        """Return 32 random bytes; see `units.UnitKeySource.unit_key`."""
+        return os.urandom(32)
+
     def __repr__(self) -> str:
         return "SecureNoise()"
 
@@ -216,6 +220,10 @@ class SeededNoise:
     def loss_seed(self) -> int:
         """Return 63 bits of the stream; see `training.records.TrainingNoise.loss_seed`."""
         return int(self._generator.integers(2**63))
+
+    def unit_key(self) -> bytes:
+        """Return 32 bytes of a stream that no spend has, for these count from 1; see `units.UnitKeySource.unit_key`."""
+        return np.random.SeedSequence(self._seed, spawn_key=(0,)).generate_state(8).astype("<u4").tobytes()
 
     def _laplace_draws(self, n: int, scale: float) -> Counts:
         """Return n draws of probability proportional to exp(-|x| / scale): a difference of two geometrics."""

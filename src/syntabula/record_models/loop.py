@@ -86,6 +86,14 @@ class Training:
         wanted = math.ceil(_PASSES * (1 - self.held_out) * n_rows / self.batch)
         return min(max(wanted, _LEAST_STEPS), _MOST_STEPS)
 
+    def seconds_for(self, n_rows: int, each_step: float) -> float:
+        """Return the most seconds for a table of so many rows, from those of a step."""
+        return min(self.steps_for(n_rows) * each_step, math.inf if self.seconds is None else self.seconds)
+
+    def batch_of(self, n_rows: int) -> int:
+        """Return the size of a batch from so many records."""
+        return max(min(self.batch, n_rows), 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Descent:

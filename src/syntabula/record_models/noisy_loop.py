@@ -78,6 +78,10 @@ class NoisyTraining:
             return self.steps
         return min(max(math.ceil(_STEPS * math.sqrt(epsilon)), _LEAST_STEPS), _MOST_STEPS)
 
+    def batch_of(self, n_rows: int) -> int:
+        """Return how many of so many records are in a step, on average."""
+        return max(round(min(self.rate * n_rows, MOST_RECORDS)), 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PaidTraining:

@@ -76,7 +76,7 @@ class MarginalLearner:
         model, choice = self.selector.learn(
             doors.tables, Supported(self.model), share=share, progress=progress
         )
-        return settled(model), choice
+        return settled(model.finished()), choice
 
 
 @dataclass(frozen=True, kw_only=True)

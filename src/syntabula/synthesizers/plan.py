@@ -12,6 +12,7 @@ from syntabula._planning import memory_alone
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.point_folds import HELD_VALUES
+from syntabula.prepare.persons_in_parts import BYTES_PER_ROW
 from syntabula.prepare.preparation import Preparation, prepare, usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.pricing import standard_deviation, whole_count
@@ -35,6 +36,7 @@ _BYTES_PER_DISTINCT_VALUE = 40  # it and its count, and copies while parts are j
 _BYTES_PER_LABEL = 100  # a text and its count
 _BYTES_PER_WIDE_COLUMN = 12 * 2**20  # what is counted of a column with many values, or 262,144 of them
 _SECONDS_PER_PART_CELL = 9e-8  # read as Arrow, and coded or asked
+_SECONDS_PER_CHOSEN_ROW = 2.5e-6  # the key hashed, and sorted
 _SECONDS_PER_PROCESS = 1.0  # to start it
 _ROWS_SHOWN = (1, 2, 5, 10)
 GUESSED_ROWS = 100_000
@@ -245,11 +247,13 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     # Each process has a batch and a state; two more states are on their way or the sum.
     states = 1 if workers == 1 else workers + 2
     needs_count = bool(prepared.count) and not found
-    passes = 1 + bool(found) + bool(prepared.refinements or needs_count)
+    limits = unit_of(schema).column is not None
+    passes = 1 + bool(found) + bool(prepared.refinements or needs_count) + limits
+    # What chooses the rows of units is let go before anything else is held; a mark for each row stays.
+    choosing = min(n_rows * BYTES_PER_ROW, method.memory_mb * 2**20 / 4) + n_rows if limits else 0
     cells_read = n_rows * (n_columns + len(found) + len(prepared.refinements) + many)
-    seconds = cells_read * _SECONDS_PER_PART_CELL + (
-        passes * workers * _SECONDS_PER_PROCESS if workers > 1 else 0
-    )
+    seconds = cells_read * _SECONDS_PER_PART_CELL + n_rows * limits * _SECONDS_PER_CHOSEN_ROW
+    seconds += passes * workers * _SECONDS_PER_PROCESS if workers > 1 else 0
     # A later step reads nothing, as the counts are kept; what the first one read in memory is read in parts.
     counted = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL
     steps = [replace(step, seconds=max(step.seconds - counted, 0.0)) for step in plan.steps]
@@ -259,7 +263,7 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     return replace(
         plan,
         steps=tuple(steps),
-        table_mb=(batch * workers + held * states) / 2**20,
+        table_mb=max(batch * workers + held * states, batch + choosing) / 2**20,
         passes=passes,
         read_again=many,
     )

@@ -157,7 +157,7 @@ class TestCounts:
 
     def test_the_rows_of_a_unit_pay_for_all(self) -> None:
         table = rows(60, 1)
-        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)])
+        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)], bytes(32))
         ledger = Ledger(Budget(1.0, 1e-5), unit=Unit("person", 5))
         asked = LeafCurator(Curator(MemoryEngine(table), ledger, SeededNoise(0), units))
 

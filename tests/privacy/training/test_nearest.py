@@ -155,7 +155,7 @@ class TestVotes:
 
     def test_the_rows_of_a_unit_have_a_vote_each_and_pay_for_all(self) -> None:
         table = rows(60, 1)
-        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)])
+        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)], bytes(32))
         asked = NearestCurator(
             Curator(
                 MemoryEngine(table), Ledger(Budget(1.0, 1e-5), unit=Unit("person", 5)), SeededNoise(0), units

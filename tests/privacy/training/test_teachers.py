@@ -300,7 +300,7 @@ def test_only_the_inputs_of_noise_differ_on_neighbours() -> None:
 class TestUnits:
     def test_a_person_of_many_rows_has_one_teacher_and_its_votes_cost_as_those_of_a_record(self) -> None:
         table, asked = rows(60, 1), rows(9, 2)
-        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)])
+        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)], bytes(32))
 
         def votes(kept: np.ndarray) -> np.ndarray:
             curator = Curator(
