@@ -132,3 +132,17 @@ def test_checking_memory_tries_few_records_and_times_nothing(
     check_declared_memory(st.TVAE(epsilon=epsilon).with_options(units=8), schema)
 
     assert tried == [4]
+
+
+def test_a_plan_of_ctgan_with_a_budget_names_a_better_method() -> None:
+    pytest.importorskip("torch")
+    schema = st.Schema({"pay": st.Numeric(0.0, 9.0), "kind": st.Categorical(("a", "b"))})
+
+    private, without = (
+        st.CTGAN(epsilon=epsilon).with_options(units=8, critic_units=8, batch=8).plan(schema, 100)
+        for epsilon in (1.0, math.inf)
+    )
+
+    assert "AIM" in str(private)
+    assert "AIM" in private.to_json()["caution"]
+    assert "AIM" not in str(without)

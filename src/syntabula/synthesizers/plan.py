@@ -81,6 +81,7 @@ class Plan:
             by released values too.
         unit: Whom the guarantee protects.
         computed: Columns that rules of the schema compute, which cost nothing.
+        caution: What is known of the method with a budget that speaks for another one.
     """
 
     method: str
@@ -93,6 +94,7 @@ class Plan:
     computed: tuple[str, ...] = ()
     passes: int | None = None
     read_again: int = 0
+    caution: str = ""
 
     @property
     def memory_mb(self) -> float:
@@ -135,6 +137,7 @@ class Plan:
             f"Plan for method {self.method}, {self.budget.describe(self.unit.short)}",
             f"assuming {self.n_rows:,} rows: about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s",
             *(() if self.choice is None else (f"{self.choice.method}, because {self.choice.reason}.",)),
+            *((self.caution,) if self.caution else ()),
             *self._passes(),
             *self._units(),
             "",
@@ -182,27 +185,32 @@ class Plan:
             "rows_per_unit": self.unit.rows,
             "noise_by_rows": {str(rows): sigma for rows, sigma in self.noise_by_rows.items()},
         }
-        return (unit if self.unit.column is not None else {}) | {
-            "method": self.method,
-            "budget": self.budget.to_json(),
-            "n_rows": self.n_rows,
-            "memory_mb": self.memory_mb,
-            "passes": self.passes,
-            "read_again": self.read_again,
-            "seconds": self.seconds,
-            "choice": None if self.choice is None else self.choice.to_json(),
-            "computed": list(self.computed),
-            "steps": [
-                {
-                    "name": s.name,
-                    "share": s.share,
-                    "cost": s.cost,
-                    "memory_mb": s.memory_mb,
-                    "seconds": s.seconds,
-                }
-                for s in self.steps
-            ],
-        }
+        caution = {"caution": self.caution} if self.caution else {}
+        return (
+            (unit if self.unit.column is not None else {})
+            | caution
+            | {
+                "method": self.method,
+                "budget": self.budget.to_json(),
+                "n_rows": self.n_rows,
+                "memory_mb": self.memory_mb,
+                "passes": self.passes,
+                "read_again": self.read_again,
+                "seconds": self.seconds,
+                "choice": None if self.choice is None else self.choice.to_json(),
+                "computed": list(self.computed),
+                "steps": [
+                    {
+                        "name": s.name,
+                        "share": s.share,
+                        "cost": s.cost,
+                        "memory_mb": s.memory_mb,
+                        "seconds": s.seconds,
+                    }
+                    for s in self.steps
+                ],
+            }
+        )
 
 
 def plan_of(method: Settings, table: TableFacts) -> Plan:
@@ -339,6 +347,7 @@ def planned_fit(
     return Plan(
         method=method.name,
         budget=budget,
+        caution="" if budget.currency == "none" else method.caution,
         n_rows=n_rows,
         table_mb=table_mb,
         steps=tuple(steps),
