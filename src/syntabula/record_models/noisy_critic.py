@@ -123,7 +123,7 @@ class NoisyCritic:
 
     def _random(self, step: int) -> Generator:
         torch = require("torch", "neural")
-        seed = int(np.random.default_rng([self._seed, step]).integers(2**62))
+        seed = (self._seed * 1_000_003 + step) % 2**62
         random: Generator = torch.Generator(self._device).manual_seed(seed)
         return random
 
@@ -216,7 +216,7 @@ def rows_by_critic(
         critic = NoisyCritic(
             encoding, {name: torch.as_tensor(w) for name, w in weights.items()}, "cpu", seed=paid.seed
         )
-        random = torch.Generator("cpu").manual_seed(paid.seed)
+        random = torch.Generator("cpu").manual_seed(paid.seed % 2**62)
         places = critic.drawn(n, random)
         critic.moved(places, _LAST_MOVES * len(domain), random)
     codes = [

@@ -66,8 +66,8 @@ class CTGAN(NoisyTrained):
     key: ClassVar[str] = "ctgan"
     paper: ClassVar[str] = "Xu et al. 2019"
     caution: ClassVar[str] = (
-        "With a budget, AIM came nearer to all four tables that were measured at epsilon 1, and on one, of 7,330 records, "
-        "even independent columns did."
+        "With a budget, AIM came nearer to all four tables that were measured at epsilon 1, and on one, of 7,330 "
+        "records, even independent columns did."
     )
 
     model: Adversarial = field(default_factory=Adversarial)
