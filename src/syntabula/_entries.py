@@ -108,7 +108,7 @@ BUILT_IN: tuple[Entry, ...] = (
           summary="Diffusion with a few levels of noise, all of them in each step of training.",
           paper="Truda 2023, TableDiffusion", extra="neural"),
     Entry(kind="synthesizer", key="ctgan", name="CTGAN", home="syntabula.synthesizers.ctgan:CTGAN",
-          summary="Rows that a critic cannot tell from records, drawn under conditions, without privacy.",
+          summary="Rows that a critic cannot tell from records; with a budget AIM came nearer to all tables measured.",
           paper="Xu et al. 2019", extra="neural"),
     Entry(kind="synthesizer", key="tvae", name="TVAE", home="syntabula.synthesizers.tvae:TVAE",
           summary="Hidden numbers that a decoder turns into rows, trained on records.",

@@ -49,6 +49,7 @@ MAY_DRAW = {
     "record_models/encoding": "torch",
     "record_models/conditioned": "torch",
     "record_models/variational": "torch",
+    "record_models/noisy_critic": "torch",
     "record_models/adversarial": "torch",
     "record_models/expectation": "torch",
     "record_models/causal": "torch",

@@ -30,7 +30,7 @@ from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
     check_declared_memory,
-    planned_fit,
+    check_memory,
     preparation_of,
     unit_of,
 )
@@ -196,7 +196,7 @@ def fit_table(
     )
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
-        planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
+        check_memory(method, codec, prepared)
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.
     engine, coercions, encoded_units = encoded(

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from syntabula._memory import above_limit
+from syntabula._planning import memory_alone
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.point_folds import HELD_VALUES
@@ -79,6 +80,7 @@ class Plan:
             by released values too.
         unit: Whom the guarantee protects.
         computed: Columns that rules of the schema compute, which cost nothing.
+        caution: What is known of the method with a budget that speaks for another one.
     """
 
     method: str
@@ -91,6 +93,7 @@ class Plan:
     computed: tuple[str, ...] = ()
     passes: int | None = None
     read_again: int = 0
+    caution: str = ""
 
     @property
     def memory_mb(self) -> float:
@@ -133,6 +136,7 @@ class Plan:
             f"Plan for method {self.method}, {self.budget.describe(self.unit.short)}",
             f"assuming {self.n_rows:,} rows: about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s",
             *(() if self.choice is None else (f"{self.choice.method}, because {self.choice.reason}.",)),
+            *((self.caution,) if self.caution else ()),
             *self._passes(),
             *self._units(),
             "",
@@ -180,27 +184,32 @@ class Plan:
             "rows_per_unit": self.unit.rows,
             "noise_by_rows": {str(rows): sigma for rows, sigma in self.noise_by_rows.items()},
         }
-        return (unit if self.unit.column is not None else {}) | {
-            "method": self.method,
-            "budget": self.budget.to_json(),
-            "n_rows": self.n_rows,
-            "memory_mb": self.memory_mb,
-            "passes": self.passes,
-            "read_again": self.read_again,
-            "seconds": self.seconds,
-            "choice": None if self.choice is None else self.choice.to_json(),
-            "computed": list(self.computed),
-            "steps": [
-                {
-                    "name": s.name,
-                    "share": s.share,
-                    "cost": s.cost,
-                    "memory_mb": s.memory_mb,
-                    "seconds": s.seconds,
-                }
-                for s in self.steps
-            ],
-        }
+        caution = {"caution": self.caution} if self.caution else {}
+        return (
+            (unit if self.unit.column is not None else {})
+            | caution
+            | {
+                "method": self.method,
+                "budget": self.budget.to_json(),
+                "n_rows": self.n_rows,
+                "memory_mb": self.memory_mb,
+                "passes": self.passes,
+                "read_again": self.read_again,
+                "seconds": self.seconds,
+                "choice": None if self.choice is None else self.choice.to_json(),
+                "computed": list(self.computed),
+                "steps": [
+                    {
+                        "name": s.name,
+                        "share": s.share,
+                        "cost": s.cost,
+                        "memory_mb": s.memory_mb,
+                        "seconds": s.seconds,
+                    }
+                    for s in self.steps
+                ],
+            }
+        )
 
 
 def plan_of(method: Settings, table: TableFacts) -> Plan:
@@ -303,7 +312,13 @@ def check_declared_memory(method: Settings, schema: Schema) -> None:
     if is_whole(schema):
         method, _ = method.chosen_for(TableFacts(schema=schema, physical={}, n_rows=GUESSED_ROWS))
     codec = guessed_codec(method, schema, GUESSED_ROWS)
-    plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
+    check_memory(method, codec, preparation_of(method, schema, {}))
+
+
+def check_memory(method: Settings, codec: Codec, prepared: Preparation) -> None:
+    """Raise ResourceError if columns of these codes make a step exceed the method's memory limit."""
+    with memory_alone():
+        plan = planned_fit(method, codec, prepared, GUESSED_ROWS)
     plan.check(method.memory_mb, codec.domain)
 
 
@@ -343,6 +358,7 @@ def planned_fit(
     return Plan(
         method=method.name,
         budget=budget,
+        caution="" if budget.currency == "none" else method.caution,
         n_rows=n_rows,
         table_mb=table_mb,
         steps=tuple(steps),
