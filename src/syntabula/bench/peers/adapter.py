@@ -55,12 +55,15 @@ ADAPTERS: Mapping[str, Adapter] = {
     "dpmm-privbayes": Adapter(script="dpmm.py", word="privbayes", installed_by=_DPMM),
     "smartnoise-mst": Adapter(script="smartnoise.py", word="mst", installed_by=_SMARTNOISE),
     "smartnoise-aim": Adapter(script="smartnoise.py", word="aim", installed_by=_SMARTNOISE),
+    "smartnoise-dpctgan": Adapter(script="smartnoise.py", word="dpctgan", installed_by=_SMARTNOISE),
+    "smartnoise-patectgan": Adapter(script="smartnoise.py", word="patectgan", installed_by=_SMARTNOISE),
     "dpsynth-mst": Adapter(script="dpsynth.py", word="mst", installed_by=_DPSYNTH),
     "dpsynth-aim": Adapter(script="dpsynth.py", word="aim", installed_by=_DPSYNTH),
     "dpsynth-swift": Adapter(script="dpsynth.py", word="swift", installed_by=_DPSYNTH),
     "sdv-copula": _rows("sdv.py", "copula", _SDV),
     "sdv-ctgan": _rows("sdv.py", "ctgan", _SDV),
     "sdv-tvae": _rows("sdv.py", "tvae", _SDV),
+    "arfpy": _rows("arf.py", "arf", "pip install arfpy pyarrow 'numpy<2.3' 'pandas<3'"),
     "mostlyai": _rows("mostlyai.py", "argn", "pip install mostlyai-engine"),
 }
 """Adapters by the name that follows "peer:". SDV and CTGAN are not open source: they stand here to be compared with, and
