@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,6 +19,27 @@ _BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
 
 Progress = Callable[[str, float], None]
 """Called with the name of a step and the fraction of all work that is done, in [0, 1]."""
+
+
+TRIED_RECORDS = 4
+"""Records of a step of training that is tried where nobody asks for its time."""
+
+_times_asked: ContextVar[bool] = ContextVar("times_asked", default=True)
+
+
+@contextmanager
+def memory_alone() -> Iterator[None]:
+    """Let plans made within state no time that would have to be measured, as only their memory is looked at."""
+    before = _times_asked.set(False)
+    try:
+        yield
+    finally:
+        _times_asked.reset(before)
+
+
+def times_are_asked() -> bool:
+    """Return whether a plan is to state times; a step of training is then tried once, on few records."""
+    return _times_asked.get()
 
 
 def one_by_one(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
-from syntabula.bench import Binning, Study, run, summarize
+from syntabula.bench import Binning, Study, find_study, run, summarize
 from syntabula.bench.kept import KEPT
 from syntabula.bench.summary import Row, Summary
+from syntabula.bench.tasks import TASKS
 from syntabula.errors import ArgumentError
 from syntabula.report.study_page import make_study_page
 from syntabula.report.study_pictures import kept_figures
@@ -81,6 +83,40 @@ class TestPictures:
 
         assert len(plane["real"]) == 120
         assert all(0 <= value <= 1 for rows in plane.values() for point in rows for value in point)
+
+
+class TestBins:
+    def test_shares_of_a_redrawn_column_lie_between_the_edges_of_its_bins(self) -> None:
+        study = Study(
+            name="s", task="columns", datasets=("controlled_mixture@500",), methods=("bins",),
+            epsilons=(math.inf,), preprocessing=(Binning(bins=10, discretizer="quantile"),),
+            scores=("query-similarity",), options={"keep": ("bins",)},
+        )  # fmt: skip
+
+        bins = TASKS["columns"].run(study.cells[0]).facts["kept"]["bins"]
+
+        assert len(bins["shares"]) == len(bins["edges"]) - 1 == 10
+        assert bins["edges"] == sorted(bins["edges"])
+        assert sum(bins["shares"]) == pytest.approx(1, abs=1e-3)
+        assert sum(bins["column"]) == pytest.approx(1, abs=1e-3)
+        # Without privacy each bin of this discretizer holds about a tenth of the values.
+        assert all(share == pytest.approx(0.1, abs=0.02) for share in bins["shares"])
+
+    @pytest.mark.thorough
+    def test_each_column_has_a_picture_of_all_discretizers(self, tmp_path: Path) -> None:
+        study = find_study("discretization-f4").quick()
+
+        titles = [title for title, _ in kept_figures(summarize(study, run(study, tmp_path / "s.jsonl")))]
+
+        assert titles == ["Bins: controlled_uniform@1000, epsilon inf"]
+
+    def test_a_task_keeps_only_what_it_draws(self) -> None:
+        assert set(TASKS["tables"].pictures) == set(KEPT)
+        with pytest.raises(ArgumentError, match="no picture in `keep` 'plane'"):
+            Study(
+                name="s", task="columns", datasets=("controlled_normal",), methods=("bins",),
+                preprocessing=(Binning(bins=4),), scores=("query-similarity",), options={"keep": ("plane",)},
+            )  # fmt: skip
 
 
 def test_an_unknown_picture_is_named_with_what_is_near() -> None:

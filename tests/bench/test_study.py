@@ -41,6 +41,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "methods.binning": ("None", "3", "{}"), "methods.epsilons": ("3", "1.5", "[]", "[3]"),
     "preprocessing.bins": ("3",), "preprocessing.options": ("{}",), "figure.panels": ("''",), "figure.scores": ("[]",),
     "score_options.tvd-2": ("{}",), "tables.keep": ("[]",), "tuning.trials": ("3",), "disclosure.draws": ("3",),
+    "tuning.finalists": ("3", "0"), "tuning.relative": ("True",), "tuning.fits": ("3",), "tuning.spaces": ("{}",),
     "disclosure.records": ("None", "3"), "risks.draws": ("3",),
     "risks.records": ("None", "3"), "membership.target": ("3", "0"), "membership.bins_epsilon": ("3", "0", "1.5"),
     "membership.without": ("[]",),
@@ -175,6 +176,8 @@ class TestStudyFile:
             ("{scores: [affinity], target: sex, split: whole, against: [learned]}", "needs rows held out"),
             ("{task: tuning, options: {space: synmetr}}", "no space 'synmetr'; did you mean 'synmeter'"),
             ("{task: tuning, options: {space: {binz: [3]}}}", "did you mean 'bins'"),
+            ("{task: tuning, options: {spaces: {mts: {bins: [3]}}}}", "did you mean 'mst'"),
+            ("{task: tuning, options: {spaces: {mst: {binz: [3]}}}}", "did you mean 'bins'"),
             (
                 "{task: membership, scores: [groundhog], options: {without: [sexx]}}",
                 "the option without names the column 'sexx', which 'census@50' has not; did you mean 'sex'",

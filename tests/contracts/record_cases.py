@@ -16,6 +16,7 @@ from corners import thorough_but
 import syntabula as st
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
+from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.autoregressive import Autoregressive
 from syntabula.record_models.circuit import Circuit
 from syntabula.record_models.column_trees import ColumnTrees
@@ -173,6 +174,13 @@ PRIVATE_CASES = {kind: case for kind, case in CASES.items() if case.noisy} | {
         model=Variational(units=16, hidden=4),
         training=Training(),
         method="tvae",
+        taught={},
+        noisy={"noisy": NoisyTraining(steps=20, rate=0.2)},
+    ),
+    "adversarial": Case(
+        model=Adversarial(critic_units=8),
+        training=Training(),
+        method="ctgan",
         taught={},
         noisy={"noisy": NoisyTraining(steps=20, rate=0.2)},
     ),

@@ -58,6 +58,9 @@ class RecordingNoise:
     def loss_seed(self):
         return self.inner.loss_seed()
 
+    def unit_key(self):
+        return self.inner.unit_key()
+
 
 @dataclass
 class ReplayingNoise(RecordingNoise):

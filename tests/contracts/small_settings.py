@@ -25,7 +25,7 @@ _OPTIONS: dict[str, dict[str, float]] = {
     "privmrf": {"iterations": 100},
     "mwem": {"iterations": 100},
     "great": {"units": 8, "layers": 1, "heads": 2, "steps": 6, "batch": 64},
-    "ctgan": {"units": 8, "critic_units": 8, "hidden": 4, "pac": 2, "steps": 6, "batch": 64},
+    "ctgan": {"units": 8, "critic_units": 8, "hidden": 4, "pac": 2, "steps": 6, "batch": 64, "rate": 0.5},
     "tvae": {"units": 8, "hidden": 4, "steps": 6, "batch": 64, "rate": 0.5},
     "dp-merf": {"features": 60, "rows": 32, "units": 8, "steps": 4},
     "argn": {"units": 8, "embedding": 2, "waves": 2, "steps": 6, "batch": 64, "rate": 0.5},
@@ -48,7 +48,7 @@ _OPTIONS: dict[str, dict[str, float]] = {
 _FEW_ROUNDS = FirstTimeDoubling(rounds_per_column=2)
 
 
-NOISY_GRADIENTS = {"argn", "tabddpm", "tablediffusion", "tvae"}
+NOISY_GRADIENTS = {"argn", "ctgan", "tabddpm", "tablediffusion", "tvae"}
 """Methods that train with noise: their budget must be Gaussian, and they leave some millionths of it."""
 
 

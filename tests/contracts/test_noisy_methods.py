@@ -73,6 +73,7 @@ class TestRun:
         ("autoregressive", 4),
         ("tabular_diffusion", 1),
         ("variational", 2),
+        ("adversarial", 2),
     ],
 )
 def test_an_interrupted_training_goes_on_and_pays_nothing_more(kind: str, tmp_path: Path, told: int) -> None:

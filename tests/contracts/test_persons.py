@@ -14,6 +14,7 @@ from test_preprocessing_replay import compare_with as compare_preparing
 from test_record_and_replay import BUDGETS, METHODS, NETWORKS, compare_with
 
 import syntabula as st
+from syntabula.marginals.distinct import CountedPoints
 from syntabula.privacy import pricing
 from syntabula.privacy.events import ThresholdEvent
 from syntabula.privacy.units import Units
@@ -112,8 +113,8 @@ def choose_by_all(patch: pytest.MonkeyPatch) -> None:
     """Choose rows at random, by draws that go from one person on to the next."""
     right = Units.of.__func__
 
-    def of(kind: type[Units], numbers: np.ndarray, keys: list[str]) -> Units:
-        units = right(kind, numbers, keys)
+    def of(kind: type[Units], numbers: np.ndarray, keys: list[str], secret: bytes) -> Units:
+        units = right(kind, numbers, keys, secret)
         shuffled = np.random.default_rng(0).permutation(numbers.size)
         ranks = np.array([(shuffled[numbers == numbers[i]] < shuffled[i]).sum() for i in range(numbers.size)])
         return replace(units, ranks=ranks.astype(np.intp))
@@ -124,7 +125,12 @@ def choose_by_all(patch: pytest.MonkeyPatch) -> None:
 def count_units_as_rows_of_all(patch: pytest.MonkeyPatch) -> None:
     """Count the rows of units of each size where units should be counted."""
     right = Units.sizes
-    patch.setattr(Units, "sizes", lambda self: np.repeat(right(self), right(self)))
+
+    def sizes(self: Units) -> CountedPoints:
+        units = right(self)
+        return CountedPoints(units.values, units.values * units.counts)
+
+    patch.setattr(Units, "sizes", sizes)
 
 
 BUGS = {

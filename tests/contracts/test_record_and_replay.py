@@ -48,6 +48,7 @@ METHODS = [
     "tabddpm",
     "tablediffusion",
     "tvae",
+    "ctgan",
     "pategan",
     "tab-pe",
     "synthpop",
@@ -56,7 +57,7 @@ METHODS = [
 # What the others add to these is training, which sees noisy answers alone: six tables try them enough.
 THIRTY_TABLES = ["independent", "mst", "aim", "privsyn", "privbayes", "privmrf", "mwem"]
 # A fit of these takes seconds, and what differs between them is the loss: two tables try it.
-NETWORKS = ("argn", "tabddpm", "tablediffusion", "tvae", "pategan")
+NETWORKS = ("argn", "tabddpm", "tablediffusion", "tvae", "ctgan", "pategan")
 QUICK_RUNS = [(method, "approximate", 0) for method in QUICK_METHODS]
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 

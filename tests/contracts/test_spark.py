@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import date, time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from small_settings import small_parts
+from small_tables import persons
+from test_persons_in_parts import in_parts as persons_in_parts
+from test_persons_in_parts import release_of as release_of_persons
 from test_tables_in_parts import (
     N,
     fitted_by_rules,
@@ -33,6 +39,8 @@ from syntabula.table.parts.found_parts import found_parts
 from syntabula.table.parts.sources import parts_of
 
 pytestmark = pytest.mark.spark
+
+pq = pytest.importorskip("pyarrow.parquet")
 
 SOURCE = str(Path(st.__file__).parents[1])
 
@@ -69,10 +77,51 @@ def people(spark, tmp_path_factory):
     return spark.read.parquet(str(in_parts(tmp_path_factory.mktemp("spark") / "people", 3)))
 
 
+CONNECT = """
+import sys
+from pyspark.sql import SparkSession
+from test_tables_in_parts import release_of
+session = SparkSession.builder.remote("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+frame = session.read.parquet(sys.argv[1])
+assert type(frame).__module__.startswith("pyspark.sql.connect")
+print(*release_of(frame))
+session.stop()
+"""
+
+
 class TestReleases:
+    def test_of_spark_connect_are_those_of_the_table_in_memory(self, spark, tmp_path):
+        """In a process of its own, as a session of one kind keeps those of the other from starting."""
+        pytest.importorskip("grpc_status", reason='needs Spark Connect: pip install "pyspark[connect]"')
+        people = in_parts(tmp_path / "people", 3)
+        paths = [str(Path(__file__).parent), os.environ["PYTHONPATH"]]
+
+        done = subprocess.run(
+            [sys.executable, "-c", CONNECT, str(people)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+            cwd=tmp_path,
+        )
+
+        assert done.stdout.split()[-2:] == list(release_of(frame()))
+
     @pytest.mark.parametrize("n_parts", [1, 7])
     def test_are_those_of_the_table_in_memory(self, n_parts, people):
         assert release_of(people.repartition(n_parts)) == release_of(frame())
+
+    def test_of_persons_whose_rows_lie_in_several_partitions_are_too(self, spark, tmp_path):
+        people, declared = persons(1)
+        folder = persons_in_parts(tmp_path / "people", people, 3)
+        of_spark = spark.read.parquet(str(folder)).repartition(3)
+        # Spark puts the rows in another order; which rows of a person are kept depends on it.
+        pq.write_table(of_spark.toArrow(), tmp_path / "all.parquet")
+
+        for method in (st.MST, partial(st.TabPE, **small_parts("tab-pe"))):
+            right = release_of_persons(tmp_path / "all.parquet", declared, method)
+            assert release_of_persons(of_spark, declared, method) == right
 
     def test_with_rules_are_those_of_the_table_in_memory(self, spark, tmp_path):
         pq = pytest.importorskip("pyarrow.parquet")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import tempfile
 import warnings
 import zipfile
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -364,6 +366,35 @@ class TestWithoutASchema:
 
         assert found_in(folder, declared) == found_in(file, declared)
 
+    @pytest.mark.parametrize("most", [pytest.param(3, marks=pytest.mark.thorough), 10_000])
+    def test_of_decimals_they_are_too(self, most, tmp_path, monkeypatch):
+        rng = np.random.default_rng(1)
+        cents = [
+            None if i % 9 == 0 else Decimal(int(c)) / 100 for i, c in enumerate(rng.integers(0, 9000, N))
+        ]
+        table = pa.table(
+            {
+                "price": pa.array(cents, pa.decimal128(9, 2)),
+                "whole": pa.array([Decimal(int(v)) for v in rng.gamma(2, 40, N)], pa.decimal128(25, 0)),
+                "wide": pa.array([Decimal(2**60) + i % 7 for i in range(N)], pa.decimal128(25, 0)),
+            }
+        )
+        pq.write_table(table, tmp_path / "all.parquet")
+        (tmp_path / "parts").mkdir()
+        for i in range(3):
+            pq.write_table(table.slice(i * N // 3, N // 3 + 1 - (i < 2)), tmp_path / "parts" / f"{i}.parquet")
+        whole = found_in(tmp_path / "all.parquet")
+        monkeypatch.setitem(found_parts.__kwdefaults__, "most", most)
+
+        assert found_in(tmp_path / "parts") == whole
+
+    def test_of_decimals_too_fine_for_floats_are_refused(self, tmp_path):
+        table = pa.table({"price": pa.array([Decimal("0.123456789")], pa.decimal128(20, 9))})
+        pq.write_table(table, tmp_path / "0.parquet")
+
+        with pytest.raises(SchemaError, match="'price' is stored as"):
+            st.MST().fit(tmp_path)
+
     @pytest.mark.parametrize("kind", ["a LazyFrame", "a DuckDB relation", "a dataset"])
     @pytest.mark.thorough
     def test_of_other_libraries_they_are_those_of_the_frame_that_is_read_whole(self, kind, tmp_path):
@@ -375,6 +406,135 @@ class TestWithoutASchema:
         }[kind]()
 
         assert found_in(source)[:2] == found_in(whole)[:2]
+
+
+def text_in_parts(folder, n_parts: int, **form) -> tuple[Path, Path]:
+    """Return a text file of all rows, and a folder of files of some each."""
+    folder.mkdir()
+    (folder / "parts").mkdir()
+    rows = undeclared_rows().assign(spaced=lambda t: t["day"].astype(str).str.replace("-", "/"))
+    rows = rows[["order_id", "kind", "amount", "age", "paid", "at", "name", "spaced"]]
+    rows.to_csv(folder / "all.csv", index=False, **form)
+    for i, place in enumerate(np.array_split(np.arange(N), n_parts)):
+        rows.iloc[place].to_csv(folder / "parts" / f"{i}.csv", index=False, **form)
+    return folder / "all.csv", folder / "parts"
+
+
+class TestTextWithoutASchema:
+    @pytest.mark.parametrize("n_parts", [pytest.param(1, marks=pytest.mark.thorough), 3])
+    def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
+        file, folder = text_in_parts(tmp_path / "rows", n_parts)
+        whole = found_in(file)
+
+        assert found_in(folder) == whole
+        assert all(kind in whole[0] for kind in ("'blue'", "boolean", "datetime", "%Y/%m/%d", "integer"))
+
+    @pytest.mark.thorough
+    def test_with_another_form_and_some_columns_declared_they_are_too(self, tmp_path):
+        file, folder = text_in_parts(tmp_path / "rows", 2, sep=";", decimal=",")
+        declared = st.Schema({"age": st.Numeric(0, 400, integer=True)}, others="find")
+
+        assert found_in(folder, declared) == found_in(file, declared)
+
+    @pytest.mark.thorough
+    def test_of_two_processes_and_of_too_many_values_to_hold_they_are_too(self, tmp_path, monkeypatch):
+        file, folder = text_in_parts(tmp_path / "rows", 3)
+        whole = found_in(file)
+
+        assert found_in(folder, workers=2) == whole
+        monkeypatch.setattr(Expected, "most", 10)
+        monkeypatch.setitem(found_parts.__kwdefaults__, "most", 3)
+        assert found_in(folder) == whole
+
+    def test_of_persons_they_are_too(self, tmp_path):
+        file, folder = text_in_parts(tmp_path / "rows", 3)
+        for path in (file, *folder.iterdir()):
+            rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+            rows.assign(who=rows["order_id"].astype(int) % 150).to_csv(path, index=False)
+        declared = st.Schema({"who": st.Identifier()}, others="find", unit="who", rows_per_unit=3)
+
+        assert found_in(folder, declared) == found_in(file, declared)
+
+
+JSON_ROWS = [
+    {
+        "kind": "a",
+        "late": 1,
+        "size": 3,
+        "day": "2024-01-05",
+        "when": "2024-01-05T10:00:00Z",
+        "mixed": "2024-01-05",
+    },
+    {
+        "kind": "b",
+        "size": None,
+        "flag": True,
+        "mixed": "no day",
+        "wide": 2**63 + 5,
+        "when": None,
+        "empty": None,
+    },
+    {"late": 2, "kind": "a", "size": 2.5, "flag": False, "day": None, "wide": 7, "code": "007"},
+]
+
+
+def json_in_parts(folder, n_parts: int) -> tuple[Path, Path]:
+    """Return a JSON file of all rows, and a folder of files, in which types show in some files alone."""
+    (folder / "parts").mkdir(parents=True)
+    rng = np.random.default_rng(2)
+    lines = [
+        # The kinds of rows follow each other, so that most files have one of them.
+        json.dumps(JSON_ROWS[3 * i // N] | {"age": int(rng.integers(20, 60)), "city": f"city {i % 3}"}) + "\n"
+        for i in range(N)
+    ]
+    (folder / "all.jsonl").write_text("".join(lines))
+    for i, place in enumerate(np.array_split(np.arange(N), n_parts)):
+        (folder / "parts" / f"{i}.jsonl").write_text("".join(lines[j] for j in place))
+    return folder / "all.jsonl", folder / "parts"
+
+
+class TestJsonWithoutASchema:
+    @pytest.mark.parametrize("n_parts", [1, 5])
+    def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
+        file, folder = json_in_parts(tmp_path / "rows", n_parts)
+
+        assert found_in(folder) == found_in(file)
+
+    def test_types_are_those_of_the_file(self, tmp_path):
+        file, folder = json_in_parts(tmp_path / "rows", 4)
+        whole = read(file)
+        parts = parts_of(folder, None)
+
+        assert parts.names == tuple(whole.columns)
+        assert {n: s.physical for n, s in parts.stored.items()} == {
+            n: c.physical for n, c in whole.columns.items()
+        }
+        assert {n: s.kind for n, s in parts.stored.items()} == {
+            n: c.values.dtype for n, c in whole.columns.items()
+        }
+        for name, column in whole.columns.items():
+            pieces = [piece.columns[name] for piece in parts.pieces()]
+            missing = np.concatenate([piece.missing for piece in pieces])
+            assert (missing == column.missing).all()
+            values = np.concatenate([piece.values for piece in pieces])
+            assert (values == column.values)[~missing].all()
+
+    def test_with_persons_and_some_columns_declared_they_are_too(self, tmp_path):
+        file, folder = json_in_parts(tmp_path / "rows", 3)
+        declared = st.Schema(
+            {"age": st.Identifier(integer=True), "size": st.Numeric(0, 9)},
+            others="find",
+            unit="age",
+            rows_per_unit=2,
+        )
+
+        assert found_in(folder, declared) == found_in(file, declared)
+
+    def test_of_empty_files_say_what_to_do(self, tmp_path):
+        (tmp_path / "0.jsonl").write_text("")
+
+        with pytest.raises(DataError, match="one object per line"):
+            st.MST().fit(tmp_path)
 
 
 class TestCounts:
@@ -426,9 +586,14 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"later\.parquet.*'paid'"):
             self.fitted(datasets.dataset(folder))
 
-    def test_of_text_files_without_a_schema_say_how_to_get_one(self, tmp_path):
-        with pytest.raises(ArgumentError, match="syntabula schema"):
-            st.MST().fit(in_parts(tmp_path / "parts", 1, suffix=".csv"))
+    def test_of_text_files_with_other_columns_name_both_before_anything_is_spent(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 2, suffix=".csv")
+        arrow().to_pandas().drop(columns="paid").to_csv(folder / "later.csv", index=False)
+
+        with pytest.raises(SchemaError, match=r"later\.csv' has no column 'paid'"):
+            st.MST(journal=tmp_path / "journal").fit(folder)
+
+        assert not (tmp_path / "journal").exists() or "spend" not in (tmp_path / "journal").read_text()
 
     def test_of_undeclared_columns_that_differ_between_files_name_both(self, tmp_path):
         folder = in_parts(tmp_path / "parts", 2)
@@ -443,12 +608,6 @@ class TestRefusals:
     def test_of_observed_domains_say_what_to_do(self, tmp_path):
         with pytest.raises(ArgumentError, match="leave out allow_observed"):
             st.MST(allow_observed=True).fit(in_parts(tmp_path / "parts", 1))
-
-    def test_of_units_say_what_to_do(self, tmp_path):
-        declared = st.Schema(schema().columns | {"who": st.Identifier()}, unit="who", rows_per_unit=2)
-
-        with pytest.raises(ArgumentError, match="leave the unit out"):
-            self.fitted(in_parts(tmp_path / "parts", 1), declared)
 
     def test_of_nothing_and_of_several_formats(self, tmp_path):
         (tmp_path / "empty").mkdir()

@@ -10,13 +10,21 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
-MODULES_OF_A_RUN = 127
+MODULES_OF_A_RUN = 126
 """Modules with code that `synth --method aim` loads for a table that is declared whole, without rules or units."""
 
 FILES_OF_PRIVACY = 22
 """Files of `privacy/` beside its `training/`, which an auditor of a release of marginals reads."""
 
 MOST_LINES = 400
+
+LONGER = {
+    "prepare/preparation.py": 460,
+    "synthesizers/fitting.py": 416,
+    "prepare/private_domain.py": 410,
+    "privacy/doors/tables.py": 417,
+}
+"""Files that are longer, and by how much; none is to join them, and they are to become shorter."""
 
 RUN = """
 import sys
@@ -77,7 +85,13 @@ def test_privacy_is_few_files_of_few_lines() -> None:
     files = [path for path in (SOURCE / "privacy").rglob("*.py") if path.name != "__init__.py"]
 
     assert 0 < sum("training" not in path.parts for path in files) <= FILES_OF_PRIVACY
-    assert {path.name: len(lines(path)) for path in files if len(lines(path)) > MOST_LINES} == {}
+
+
+def test_files_stay_short() -> None:
+    found = {path.relative_to(SOURCE).as_posix(): len(lines(path)) for path in SOURCE.rglob("*.py")}
+
+    assert len(found) > 200
+    assert {name: n for name, n in found.items() if n > LONGER.get(name, MOST_LINES)} == {}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

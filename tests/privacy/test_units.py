@@ -8,12 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from syntabula.privacy.units import RECORD, Unit, Units
+from syntabula.errors import ArgumentError
+from syntabula.privacy.noise import SecureNoise, SeededNoise
+from syntabula.privacy.units import RECORD, Unit, Units, digests_of, unit_key_of
+
+SECRET = bytes(range(32))
 
 
-def units_of(names: list[str]) -> Units:
+def units_of(names: list[str], secret: bytes = SECRET) -> Units:
     keys, numbers = np.unique(np.array(names, dtype=object), return_inverse=True)
-    return Units.of(numbers, [str(key) for key in keys])
+    return Units.of(numbers, [str(key) for key in keys], secret)
 
 
 NAMES = st.lists(st.sampled_from([f"person {i}" for i in range(6)]), min_size=1, max_size=40)
@@ -51,6 +55,43 @@ class TestKept:
         assert stats.chisquare(counts).statistic < 35
 
 
+class TestSecret:
+    def test_another_one_keeps_other_rows(self):
+        names = [f"person {i}" for i in range(50) for _ in range(5)]
+        kept = [units_of(names, bytes([i]) * 32).kept(2).tolist() for i in range(2)]
+
+        assert kept[0] != kept[1]
+
+    def test_of_a_seeded_source_follows_from_the_seed_alone(self):
+        source = SeededNoise(3)
+        before = unit_key_of(source)
+        source.begin_draw()
+
+        assert len(before) == 32
+        assert before == unit_key_of(source) == unit_key_of(SeededNoise(3)) != unit_key_of(SeededNoise(4))
+
+    def test_of_a_secure_source_is_drawn_anew(self):
+        assert unit_key_of(SecureNoise()) != unit_key_of(SecureNoise())
+
+    def test_is_needed(self):
+        with pytest.raises(ArgumentError, match="unit_key"):
+            unit_key_of(object())
+
+
+class TestDigests:
+    @given(NAMES, st.integers(1, 5))
+    def test_units_known_by_digests_are_those_known_by_keys(self, names, most):
+        right, found = units_of(names), Units.of_digests(digests_of(names, SECRET))
+
+        assert (found.kept(most) == right.kept(most)).all()
+        assert (found.words == right.words).all()
+        assert (found.slots(most) == right.slots(most)).all()
+        assert len(set(zip(found.numbers.tolist(), right.numbers.tolist(), strict=True))) == len(set(names))
+
+    def test_of_no_rows_are_no_units(self):
+        assert Units.of_digests(np.zeros((0, 2), np.uint64)).kept(1).size == 0
+
+
 class TestSlots:
     @given(NAMES, st.integers(1, 5))
     def test_no_two_rows_of_a_unit_share_a_slot(self, names, most):
@@ -70,12 +111,14 @@ class TestSlots:
 
 class TestSizes:
     def test_units_are_counted_once_each(self):
-        assert sorted(units_of(["a", "b", "a", "c", "a"]).sizes().tolist()) == [1, 1, 3]
+        sizes = units_of(["a", "b", "a", "c", "a"]).sizes()
+
+        assert (sizes.values.tolist(), sizes.counts.tolist()) == ([1, 3], [2, 1])
 
     def test_units_without_a_row_left_are_not_counted(self):
         units = units_of(["a", "b", "a"])
 
-        assert units.take(np.array([0])).sizes().tolist() == [1]
+        assert units.take(np.array([0])).sizes().values.tolist() == [1]
 
 
 class TestWords:

@@ -33,7 +33,7 @@ def read(model: LanguageModel, table: EncodedTable, order: tuple[int, ...]) -> n
     pages = model._pages(slice(0, table.n_rows), order)
     found = np.zeros(table.n_rows)
     for column in order:
-        spelling, lookup = model._spellings[column], model._lookups[model.domain.columns[column]]
+        spelling, lookup = model._spellings[column], model._lookups[column]
         places = lookup.places[table.codes[column]]
         for record in range(table.n_rows):
             # One record at a time, so that the chance of each of its tokens is asked for by itself.
@@ -56,7 +56,7 @@ class TestWriting:
     @pytest.mark.thorough
     def test_numpy_gives_records_the_chance_that_torch_was_trained_on(self, model: LanguageModel) -> None:
         table = EncodedTable(DOMAIN, tuple(c[:5] for c in records().codes))
-        places = [x.places[c] for x, c in zip(model._lookups.values(), table.codes, strict=True)]
+        places = [x.places[c] for x, c in zip(model._lookups, table.codes, strict=True)]
         weights = {name: torch.as_tensor(array) for name, array in model._weights.items()}
         network = replace(model)._network(model._spellings, torch.device("cpu"), torch.Generator())
         network.parameters = weights
@@ -78,8 +78,8 @@ class TestWriting:
     def test_what_is_copied_is_read_as_if_it_had_been_written(self, model: LanguageModel) -> None:
         table = records(40)
         written, copied = (model._pages(slice(0, 40), (0, 1, 2)) for _ in range(2))
-        copied.copy(1, model._lookups["b"].places[table.column("b")])
-        spelling, places = model._spellings[1], model._lookups["b"].places[table.column("b")]
+        copied.copy(1, model._lookup("b").places[table.column("b")])
+        spelling, places = model._spellings[1], model._lookup("b").places[table.column("b")]
         for record in range(40):
             for step in range(spelling.lengths[places[record]]):
                 at = (np.array([record]), 1, spelling.nodes[places[record], step][None])
@@ -162,9 +162,11 @@ class TestRestricted:
     def test_rows_have_the_chances_that_the_network_gives_them_under_the_conditions(
         self, model: LanguageModel, weights: Mapping[str, np.ndarray]
     ) -> None:
-        columns = rarest_first(model._lookups, {c: w[model._lookups[c].codes] for c, w in weights.items()})
+        columns = rarest_first(
+            {c: model._lookup(c) for c in weights}, {c: w[model._lookup(c).codes] for c, w in weights.items()}
+        )
         order = tuple(DOMAIN.index(c) for c in columns)
-        codes = list(product(*(model._lookups[c].codes.tolist() for c in columns)))
+        codes = list(product(*(model._lookup(c).codes.tolist() for c in columns)))
         padded = [tuple(dict(zip(columns, code, strict=True)).get(c, 0) for c in DOMAIN) for code in codes]
         chances = np.exp(read(model, rows_of(padded), order))
         chances *= [
@@ -188,7 +190,7 @@ class TestTraining:
 
     def test_a_record_has_the_same_loss_beside_any_others(self, model: LanguageModel) -> None:
         network = model._network(model._spellings, torch.device("cpu"), torch.Generator().manual_seed(0))
-        places = [x.places[c[:6]] for x, c in zip(model._lookups.values(), records().codes, strict=True)]
+        places = [x.places[c[:6]] for x, c in zip(model._lookups, records().codes, strict=True)]
         table = torch.as_tensor(np.stack(places, 1))
 
         both = network.losses(table, torch.Generator().manual_seed(2))

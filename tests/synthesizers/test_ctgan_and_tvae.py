@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import ArgumentError, BudgetError, MissingExtraError
+from syntabula.errors import ArgumentError, MissingExtraError
+from syntabula.synthesizers.plan import check_declared_memory
 
 SMALL: dict[str, dict[str, Any]] = {
     "ctgan": {"units": 32, "critic_units": 32, "hidden": 8, "steps": 60, "batch": 100},
@@ -31,12 +32,6 @@ def table(n: int = 2_000) -> pd.DataFrame:
     size = rng.normal(10, 3, n)
     kind = np.where(size + rng.normal(0, 1, n) > 10, "large", "small")
     return pd.DataFrame({"size": size.round(3), "double": 2 * size + rng.normal(0, 0.5, n), "kind": kind})
-
-
-@pytest.mark.parametrize("budget", [st.Budget(1.0, 1e-5), st.Budget.pure(1.0)])
-def test_ctgan_refuses_a_finite_budget_in_one_sentence(budget: st.Budget) -> None:
-    with pytest.raises(BudgetError, match=r"^ctgan trains on records.*; use an infinite epsilon"):
-        st.CTGAN(budget=budget)
 
 
 @pytest.mark.parametrize("key", METHODS)
@@ -115,3 +110,39 @@ class TestRows:
         plan = method(key, steps=10**8, seconds=2.0).plan(schema, 5_000)
 
         assert plan.steps[-1].seconds == 2.0
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_checking_memory_tries_few_records_and_times_nothing(
+    epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from syntabula.record_models.variational import VariationalNetwork
+
+    tried: list[int] = []
+    right = VariationalNetwork.losses
+
+    def counted(self: Any, records: Any, random: Any) -> Any:
+        tried.append(len(records))
+        return right(self, records, random)
+
+    monkeypatch.setattr(VariationalNetwork, "losses", counted)
+    schema = st.Schema({"pay": st.Numeric(0.0, 9.0), "kind": st.Categorical(("a", "b"))})
+
+    check_declared_memory(st.TVAE(epsilon=epsilon).with_options(units=8), schema)
+
+    assert tried == [4]
+
+
+def test_a_plan_of_ctgan_with_a_budget_names_a_better_method() -> None:
+    pytest.importorskip("torch")
+    schema = st.Schema({"pay": st.Numeric(0.0, 9.0), "kind": st.Categorical(("a", "b"))})
+
+    private, without = (
+        st.CTGAN(epsilon=epsilon).with_options(units=8, critic_units=8, batch=8).plan(schema, 100)
+        for epsilon in (1.0, math.inf)
+    )
+
+    assert "AIM" in str(private)
+    assert "AIM" in private.to_json()["caution"]
+    assert "AIM" not in str(without)

@@ -15,7 +15,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, DataError, SchemaError
-from syntabula.synthesizers import release as release_module
+from syntabula.synthesizers import drawing
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
 N = 3000
@@ -118,7 +118,7 @@ class TestGiven:
     def test_a_file_is_read_as_declared_and_written_in_pieces(
         self, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 30)
+        monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 30)
         given = table(100)[["id", "job", "age"]]
         given.to_csv(tmp_path / "given.csv", index=False)
 

@@ -221,6 +221,21 @@ class TestTablesInParts:
         assert (small.passes, small.read_again) == (2, 0)
         assert "262,144" not in small.describe()
 
+    def test_with_a_unit_are_read_once_more_and_hold_something_of_each_row(self) -> None:
+        declared = st.Schema({**self.SCHEMA.columns, "who": st.Identifier()}, unit="who", rows_per_unit=2)
+        right, found = (st.MST().plan(schema, 10**7, in_parts=True) for schema in (self.SCHEMA, declared))
+        most = st.MST(memory_mb=400).plan(declared, 10**7, in_parts=True)
+
+        assert (right.passes, found.passes) == (2, 3)
+        assert found.table_mb > 300
+        assert 100 < most.table_mb < 150
+
+    def test_of_text_without_a_schema_are_read_once_more(self) -> None:
+        text = PhysicalType("text", "VARCHAR")
+        found = st.MST().plan(None, 10**7, physical={"a": text}, types_found=True, in_parts=True)
+
+        assert found.passes == 4
+
     def test_of_several_processes_have_a_batch_and_a_state_for_each(self) -> None:
         one, four = (st.MST(workers=n).plan(self.SCHEMA, 10**7, in_parts=True) for n in (1, 4))
 

@@ -15,8 +15,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import DataError, ResourceError
-from syntabula.synthesizers import release as release_module
-from syntabula.synthesizers import row_limits
+from syntabula.synthesizers import drawing, row_limits
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -34,14 +33,14 @@ def release() -> st.Release:
 def refuse_draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let nothing but the few rows be drawn that show how large one is."""
     drawn: list[int] = []
-    real = st.Release._draw
+    real = drawing.Drawing.rows
 
-    def draw(self: st.Release, start: int, stop: int, rng: np.random.Generator) -> Any:
+    def draw(self: drawing.Drawing, start: int, stop: int, rng: np.random.Generator) -> Any:
         drawn.append(stop - start)
         assert len(drawn) == 1
         return real(self, start, stop, rng)
 
-    monkeypatch.setattr(st.Release, "_draw", draw)
+    monkeypatch.setattr(drawing.Drawing, "rows", draw)
     return drawn
 
 
@@ -75,7 +74,7 @@ class TestMemory:
         self, release: st.Release, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(row_limits, "available_bytes", lambda: None)
-        monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 100)
+        monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 100)
 
         assert len(release.sample(250)) == 250
 
@@ -102,7 +101,7 @@ class TestDisk:
         path = tmp_path / f"t.{suffix}"
         release.sample_to(path, 200_000)
         size = path.stat().st_size
-        monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 100_000)
+        monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 100_000)
 
         monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, size * 2))
         assert release.sample_to(path, 200_000) == 200_000
@@ -113,7 +112,7 @@ class TestDisk:
     def test_the_rows_of_a_seed_do_not_depend_on_the_estimate(
         self, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 100)
+        monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 100)
 
         release.sample_to(tmp_path / "t.parquet", 350, seed=3)
 
@@ -126,7 +125,7 @@ class TestDisk:
 def test_what_no_machine_holds_is_refused_before_anything(
     n: int, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(st.Release, "_draw", None)
+    monkeypatch.setattr(drawing.Drawing, "rows", None)
 
     for draw in (release.sample, lambda n: release.sample_to(tmp_path / "t.csv", n)):
         with pytest.raises(ResourceError, match="rows, as no machine holds more"):
@@ -139,18 +138,18 @@ def test_an_interrupt_waits_for_one_piece_at_most(
     release: st.Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted in pieces and not in seconds: it comes in the second of many."""
-    monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 1_000)
+    monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 1_000)
     monkeypatch.setattr(row_limits, "TRIED_ROWS", 10)
     drawn: list[int] = []
-    real = st.Release._draw
+    real = drawing.Drawing.rows
 
-    def draw(self: st.Release, start: int, stop: int, rng: np.random.Generator) -> Any:
+    def draw(self: drawing.Drawing, start: int, stop: int, rng: np.random.Generator) -> Any:
         drawn.append(stop - start)
         if len(drawn) == 3:
             signal.raise_signal(signal.SIGINT)
         return real(self, start, stop, rng)
 
-    monkeypatch.setattr(st.Release, "_draw", draw)
+    monkeypatch.setattr(drawing.Drawing, "rows", draw)
 
     with pytest.raises(KeyboardInterrupt):
         release.sample(1_000_000)

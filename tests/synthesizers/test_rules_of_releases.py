@@ -138,7 +138,7 @@ class TestRows:
         pd.testing.assert_frame_equal(with_none, with_empty)
 
     def test_pieces_join(self, release, monkeypatch):
-        monkeypatch.setattr("syntabula.synthesizers.release.ROWS_AT_ONCE", 100)
+        monkeypatch.setattr("syntabula.synthesizers.drawing.ROWS_AT_ONCE", 100)
 
         drawn = quietly(lambda: release.sample(350, seed=1))
 

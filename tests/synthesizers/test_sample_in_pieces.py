@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.synthesizers import release as release_module
+from syntabula.synthesizers import drawing
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def release() -> st.Release:
 
 
 def test_all_rows_arrive(release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 100)
 
     for rows in [0, 1, 99, 100, 101, 1000]:
         drawn = release.sample_to(tmp_path / "t.parquet", rows, seed=2)
@@ -38,7 +38,7 @@ def test_pieces_follow_the_model(
     release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Rounding keeps each code of a one-way marginal within one row of its expectation in each piece.
-    monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 500)
+    monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 500)
 
     release.sample_to(tmp_path / "t.csv", 5000, seed=3)
 
@@ -51,7 +51,7 @@ def test_pieces_follow_the_model(
 def test_a_seed_repeats_the_file(
     release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 100)
 
     for name in ("one.csv", "other.csv"):
         release.sample_to(tmp_path / name, 350, seed=4)

@@ -17,7 +17,7 @@ from scipy import stats
 
 import syntabula as st
 from syntabula.errors import ArgumentError, ConditionWarning, SchemaError
-from syntabula.synthesizers import release as release_module
+from syntabula.synthesizers import drawing
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
 LEAST_P = 1e-9  # of each test of a distribution: all of this file together raise a false alarm below 1e-6
@@ -208,7 +208,7 @@ class TestKinds:
     def test_a_file_gets_them_in_pieces(
         self, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(release_module, "ROWS_AT_ONCE", 70)
+        monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 70)
         largest: list[int] = []
         decode = type(release.codec).decode
 

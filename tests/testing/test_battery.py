@@ -28,6 +28,7 @@ SMALL = {
     "autoregressive": {"units": 8, "embedding": 2, "waves": 2},
     "circuit": {"states": 4},
     "variational": {"units": 8, "hidden": 4},
+    "adversarial": {"units": 8, "critic_units": 8, "hidden": 4},
     "tabular_diffusion": {"units": 8, "levels": 20, "steps_back": 3},
 }
 
@@ -44,7 +45,9 @@ class TestOurOwn:
         testing.check_model(load("model", key)(**SMALL.get(key, {})))
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("key", ["autoregressive", "circuit", "variational", "tabular_diffusion"])
+    @pytest.mark.parametrize(
+        "key", ["autoregressive", "circuit", "variational", "adversarial", "tabular_diffusion"]
+    )
     def test_models_of_records_pass(self, key: str) -> None:
         pytest.importorskip("torch")
         testing.check_record_model(load("record_model", key)(**SMALL[key]))

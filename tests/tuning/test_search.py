@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import subprocess
@@ -36,17 +37,19 @@ SCHEMA = st.Schema(
 
 
 def search(**given):
-    options = {"schema": SCHEMA, "space": SPACE, "objective": QUICK, "trials": 4, "is_public": True}
+    options = {"schema": SCHEMA, "space": SPACE, "objective": QUICK, "trials": 4}
+    options |= {"finalists": 0, "is_public": True}
     return st.tune(st.MST(epsilon=4.0), people(), **options | given)
 
 
 class TestTune:
     def test_finds_options_no_worse_than_the_method_as_it_is_given(self):
-        found = search(trials=8)
+        found = search(trials=8, finalists=0)
 
         assert len(found.trials) == 8
         assert found.best.value <= found.default.value
         assert found.best.value == min(t.value for t in (found.default, *found.trials))
+        assert found.finals == ()
         assert set(found.options) in ({"bins", "records_per_noise"}, set())
         assert 0 <= found.gain < 1
 
@@ -57,6 +60,66 @@ class TestTune:
         by_bins = {bins: [t.value for t in found.trials if t.values["bins"] == bins] for bins in (2, 25)}
         assert min(by_bins[2]) > max(by_bins[25])
         assert found.options.get("bins") != 2
+
+    def test_options_that_change_nothing_gain_nothing(self, monkeypatch):
+        """The least of 20 values of the same noise is far below their mean; later fits of it are not."""
+
+        def repeat(self, values, number, place):
+            return {"tvd-2": float(np.random.default_rng([number + 1, place]).normal(0.5, 0.1))}
+
+        monkeypatch.setattr(trial_job.Job, "repeat", repeat)
+        curse, fair = search(trials=20, finalists=0), search(trials=20, finalists=20)
+
+        assert curse.best.value < 0.4
+        # The default and 20 finalists have means of three fits: a deviation of .058 each.
+        assert abs(np.mean([t.value for t in fair.finals]) - 0.5) < 5 * 0.1 / np.sqrt(63)
+        assert fair.best.value > curse.best.value
+        assert fair.gain < curse.gain
+        assert fair.finals[0].number == trial_job.DEFAULT
+        assert fair.given == fair.finals[0]
+        assert "means of further fits" in fair.text()
+
+    def test_finals_go_on_after_an_interruption_and_leave_out_what_fails(self, monkeypatch, tmp_path):
+        fitted = []
+
+        def repeat(self, values, number, place):
+            if len(fitted) == stop:
+                raise KeyboardInterrupt
+            fitted.append((number, place))
+            if number == 1 and place == 2:
+                raise DataError("no")
+            return {"tvd-2": 0.5 - 0.1 * number}
+
+        monkeypatch.setattr(trial_job.Job, "repeat", repeat)
+        stop = 8
+        with pytest.raises(KeyboardInterrupt):
+            search(trials=3, finalists=2, storage=tmp_path / "trials")
+        stop = -1
+        found = search(trials=3, finalists=2, storage=tmp_path / "trials")
+
+        assert len(fitted) == len(set(fitted)) == 1 + 3 + 3 * 3
+        assert [(t.number, t.state) for t in found.finals] == [
+            (trial_job.DEFAULT, "done"),
+            (2, "done"),
+            (1, "failed"),
+        ]
+        assert found.best.number == 2
+        assert "1 of the best failed" in found.text()
+        assert "NaN" not in json.dumps(found.to_json())
+
+    def test_the_best_options_are_given_to_a_method(self):
+        found = search(trials=1, space={"bins": [7], "discretizer": ["uniform"], "records_per_noise": [2.0]})
+        best = dataclasses.replace(
+            found, options={"bins": 7, "discretizer": "uniform", "records_per_noise": 2.0}
+        )
+
+        tuned = best.apply(st.MST(epsilon=0.5, seed=3))
+
+        assert (tuned.bins, tuned.preprocessing.discretizer, tuned.seed) == (7, "uniform", 3)
+        assert tuned.budget == st.MST(epsilon=0.5).budget
+        assert st.method_options(tuned)["selector"]["records_per_noise"] == 2.0
+        with pytest.raises(ArgumentError, match="options are of 'mst', and the method is 'aim'"):
+            best.apply(st.AIM(epsilon=0.5))
 
     def test_the_same_seed_gives_the_same_search(self):
         first, second = search(), search()
@@ -230,7 +293,11 @@ class TestObjective:
     def test_sums_weighted_distances_from_the_best_value(self):
         objective = Objective(weights={"tvd-1": 2.0, "spikes": 1.0}, metrics={})
 
-        assert objective.value({"tvd-1": 0.1, "spikes": 0.7}) == pytest.approx(0.5)
+        given = {"tvd-1": 0.2, "spikes": 1.0}
+        assert objective.value({"tvd-1": 0.1, "spikes": 0.7}, given) == pytest.approx(0.5)
+        relative = dataclasses.replace(objective, is_relative=True)
+        # Half of the given distance for one; for the other, whose given distance is 0, what it is.
+        assert relative.value({"tvd-1": 0.1, "spikes": 0.7}, given) == pytest.approx(0.5 * 2.0 + 0.3)
 
     @pytest.mark.parametrize(
         ("weights", "what"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from syntabula._arguments import near, shown, text
 from syntabula.bench.cell import table_and_rows
+from syntabula.bench.fields import check_names
 from syntabula.errors import ArgumentError, SyntabulaError
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ def check_space(study: StudyFields) -> None:
     """Refuse a space to search that one of the methods has not, with similar names of options."""
     from syntabula.tuning import presets, space
 
+    own_spaces = study.options.get("spaces", {})
+    check_names("method of the study named", own_spaces, [candidate.method for candidate in study.methods])
     for candidate in study.methods if study.task == "tuning" else ():
-        wanted = presets.space_for(candidate.method, study.options.get("space", "synmeter"))
+        own = own_spaces.get(candidate.method)
+        wanted = presets.space_for(candidate.method, own or study.options.get("space", "synmeter"))
         epsilon = (candidate.epsilons or study.epsilons)[0]
         space.check_space(candidate.synthesizer(epsilon=epsilon), wanted)
 

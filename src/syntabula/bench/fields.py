@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from syntabula._arguments import Rule, count, even, names, near, not_negative, real, shown
+from syntabula._arguments import Rule, count, even, flag, names, near, not_negative, real, shown
 from syntabula.errors import ArgumentError
 
 
@@ -46,6 +46,10 @@ OPTIONS: Mapping[str, Rule] = {
     "keep": names,
     "trials": count(),
     "space": Rule("usual, synmeter, or names of options with what to try", _space),
+    "spaces": Rule("keys of methods, each with names of options and what to try", _mapping),
+    "finalists": count(0),
+    "fits": count(),
+    "relative": flag,
     "shadows": even(2),
     "draws": count(),
     "records": count().or_none,

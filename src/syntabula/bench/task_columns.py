@@ -14,6 +14,7 @@ import math
 import time
 import zlib
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,8 @@ from syntabula.privacy.noise import SeededNoise
 _WHOLE = Fraction(1)
 _QUERIES = 1000
 _CELLS = 50
+_DRAWN = 80
+"""Even bins in which a picture shows the column itself."""
 
 
 def run(cell: Cell) -> Outcome:
@@ -64,8 +67,21 @@ def run(cell: Cell) -> Outcome:
     scores |= {name: value for name, value in _scores(values, made, rng).items() if name in cell.scores}
     if cell.overall:
         scores[cell.overall] = float(np.mean([*scores.values()]))
-    facts = {"bins found": bins.size, "bins asked": count, "fit_seconds": seconds}
+    facts: dict[str, Any] = {"bins found": bins.size, "bins asked": count, "fit_seconds": seconds}
+    if "bins" in cell.task_options.get("keep", ()):
+        facts["kept"] = {"bins": _drawn(values, made, bins)}
     return Outcome(scores=scores, facts=facts)
+
+
+def _drawn(values: Floats, made: Floats, bins: Bins) -> dict[str, list[float]]:
+    """Return the edges of the bins, the share of redrawn values in each, and shares of the column in even bins."""
+    edges = np.asarray(bins.edges, np.float64)
+    shares = [
+        np.histogram(column, cuts)[0] / column.size
+        for column, cuts in ((made, edges), (values, np.linspace(LOWER, UPPER, _DRAWN + 1)))
+    ]
+    named = zip(("edges", "shares", "column"), (edges, *shares), strict=True)
+    return {name: np.round(numbers, 5).tolist() for name, numbers in named}
 
 
 def _values(cell: Cell) -> Floats:

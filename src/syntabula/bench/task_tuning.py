@@ -11,34 +11,46 @@ from syntabula.bench import task_tables
 from syntabula.bench.candidate import Candidate
 from syntabula.bench.cell import Cell
 from syntabula.bench.splits import declared, load_split
-from syntabula.bench.tasks import Outcome
+from syntabula.bench.tasks import TASKS, Outcome
 from syntabula.metrics.registry import describe_metric
+from syntabula.tuning.objective import Objective
 from syntabula.tuning.search import tune
 
 _OF_BINNING = ("bins", "discretizer")
+_APART = 10_000
+"""Between the seeds of two fits, so that those of no two cells of a study are the same."""
 
 
 def run(cell: Cell) -> Outcome:
     """Search options on a fifth of the learned rows, and score the method with them and without.
 
-    The option `trials` is the number of sets of options that are tried, and `space` what is tried, as `tune` takes it.
-    Scores are those of the tuned method; beside each is what it gained, in percent of the score without tuning. The rows
-    that the scores compare with take no part in the search, except for those that are learned.
+    The option `trials` is the number of sets of options that are tried, `finalists` how many of them are compared again,
+    and `space` what is tried, as `tune` takes them; `spaces` has another space for some methods, by their keys; with
+    `relative` the objective is. Scores are those of the tuned method, means of as many fits as `fits` says; beside each
+    is what it gained, in percent of the mean without tuning. The rows that the scores compare with take no part in the
+    search, except for those that are learned.
     """
-    options: dict[str, Any] = {"trials": 50, "space": "synmeter", **cell.task_options}
+    options: dict[str, Any] = {**TASKS["tuning"].options, **cell.task_options}
     given = replace(cell, task="tables", task_options={})
-    found = _best(cell, int(options["trials"]), options["space"])
+    found = _best(cell, options)
     binned = {name: value for name, value in found.items() if name in _OF_BINNING}
     others = {name: value for name, value in found.items() if name not in _OF_BINNING}
     tuned = replace(given, options={**cell.options, **others}, binning=replace(cell.binning, **binned))
-    before, after = (task_tables.run(each).scores for each in (given, tuned))
+    before = _scores(given, int(options["fits"]))
+    after = before if tuned == given else _scores(tuned, int(options["fits"]))
     named = [name for name in after if name.partition(" [")[0] in cell.scores]
     scores = {name: after[name] for name in named}
     scores |= {f"gain of {name} %": _gain(name, before[name], after[name]) for name in named}
     return Outcome(scores=scores, facts={"options": found, "without tuning": {n: before[n] for n in named}})
 
 
-def _best(cell: Cell, trials: int, space: str | Mapping[str, Any]) -> Mapping[str, Any]:
+def _scores(cell: Cell, fits: int) -> dict[str, float]:
+    """Return the means over fits: a gain in percent of one noisy score is too low on average."""
+    found = [task_tables.run(replace(cell, seed=cell.seed + n * _APART)).scores for n in range(fits)]
+    return {name: math.fsum(scores[name] for scores in found) / fits for name in found[0]}
+
+
+def _best(cell: Cell, options: Mapping[str, Any]) -> Mapping[str, Any]:
     split = load_split(cell.split, cell.dataset, {}, cell.target)
     settings = task_tables.settings_of(cell, split)
     settings.pop("seed")  # each trial has its own
@@ -47,8 +59,10 @@ def _best(cell: Cell, trials: int, space: str | Mapping[str, Any]) -> Mapping[st
         split.fit,
         schema=declared(split, cell.binning, cell.epsilon),
         target=split.target,
-        space=space,
-        trials=trials,
+        space=options["spaces"].get(cell.method, options["space"]),
+        trials=int(options["trials"]),
+        finalists=int(options["finalists"]),
+        objective=Objective(is_relative=bool(options["relative"])),
         seed=cell.seed,
         is_public=True,  # a study is an experiment
     )

@@ -49,6 +49,7 @@ class Task:
         scores: Direction of each of its scores; empty if they are metrics.
         methods: What stands in the place of methods; empty if methods do.
         others: What may stand beside methods, of tables of known quality and "peer" for code of others.
+        pictures: What its cells can keep for pictures.
     """
 
     home: str
@@ -60,6 +61,7 @@ class Task:
     scores: Mapping[str, Direction] = field(default_factory=dict)
     methods: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
 
     def check(self, study: StudyFields) -> None:
         """Refuse what the task does not know, with similar names."""
@@ -72,9 +74,7 @@ class Task:
             {**OPTIONS, **self.rules}[name](f"the option {name}", value)
         self._check_methods(study)
         if "keep" in study.options:
-            from syntabula.bench.kept import KEPT
-
-            check_names("picture in `keep`", study.options["keep"], KEPT)
+            check_names("picture in `keep`", study.options["keep"], self.pictures)
         if self.scores:
             check_names("score of this task", study.scores, self.scores)
             check_names("score of this task that has options", study.score_options, ())
@@ -165,12 +165,20 @@ TASKS: Mapping[str, Task] = {
         summary="learn a table, draw a synthetic one and score it",
         options={"holdout": 0.2, "keep": ()},
         others=("SELF", "HALF", "HISTOGRAM", "BINS", "peer"),
+        pictures=("marginals", "plane", "associations", "rounds"),
     ),
     "tuning": Task(
         home="syntabula.bench.task_tuning",
         summary="search options of a method, and score it with them and without",
-        options={"trials": 50, "space": "synmeter"},
-        quick_options={"trials": 2},
+        options={
+            "trials": 50,
+            "finalists": 3,
+            "fits": 3,
+            "relative": False,
+            "space": "synmeter",
+            "spaces": {},
+        },
+        quick_options={"trials": 2, "finalists": 0, "fits": 1},
     ),
     "disclosure": Task(
         home="syntabula.bench.task_disclosure",
@@ -207,8 +215,10 @@ TASKS: Mapping[str, Task] = {
     "columns": Task(
         home="syntabula.bench.task_columns",
         summary="bin one numeric column, and measure a noisy histogram of it",
+        options={"keep": ()},
         scores={**dict.fromkeys(_SIMILARITIES, "higher"), "record-similarity": "higher"},
         methods=("bins", "histogram"),
+        pictures=("bins",),
     ),
 }
 """Tasks by name."""

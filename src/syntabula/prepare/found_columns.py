@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from syntabula._planning import Progress, one_by_one
 from syntabula._warnings import warn_caller
 from syntabula.errors import DomainWarning, PrivateDomainError
+from syntabula.marginals.distinct import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL
 from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.prepare.private_domain import extract_column
@@ -21,6 +22,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.files.cell_kinds import CELL_KINDS, N_FAMILIES, TEXT, column_type, likely_type
 from syntabula.table.files.delimited import DelimitedFile
+from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import listed
@@ -33,14 +35,14 @@ _CUT_OFF = 0.01
 
 
 def find_types(
-    file: DelimitedFile,
+    file: DelimitedFile | TextParts,
     shares: Mapping[str, Fraction],
     *,
     ledger: Ledger,
     noise: NoiseSource,
     progress: Progress,
 ) -> dict[str, PhysicalType]:
-    """Find the types of columns of a delimited file; those that noise hides become text, with a warning.
+    """Find the types of columns of delimited files; those that noise hides become text, with a warning.
 
     Args:
         file: The cells.
@@ -70,7 +72,7 @@ def find_types(
 
 def find_type(
     name: str,
-    kinds: NDArray[np.int64],
+    kinds: NDArray[np.int64] | CountedPoints,
     *,
     share: Fraction,
     ledger: Ledger,
@@ -86,7 +88,7 @@ def find_type(
 
     Args:
         name: Name of the column.
-        kinds: Kind of each cell, as a position in `CELL_KINDS` [n].
+        kinds: Kind of each cell, as a position in `CELL_KINDS` [n], or kinds with the number of cells of each.
         share: Fraction of the whole budget.
         ledger: Pays for the spends.
         noise: Draws the noise.

@@ -42,12 +42,13 @@ if TYPE_CHECKING:
     from syntabula.privacy.ledger import Ledger
     from syntabula.privacy.noise import NoiseSource
     from syntabula.privacy.pricing import NoisyVector
-    from syntabula.privacy.units import Units
+    from syntabula.privacy.units import RecordUnits
     from syntabula.table.coding.unit_sizes import UnitSizes
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.parts.found_parts import FoundParts
     from syntabula.table.parts.points import CountedColumns
     from syntabula.table.parts.raw_parts import RawParts
+    from syntabula.table.parts.text_parts import TextParts
     from syntabula.table.raw import PhysicalType
 
 _COUNT_STEP = "count the records"
@@ -214,15 +215,15 @@ class Preparation:
 
     def typed(
         self,
-        file: DelimitedFile,
+        file: DelimitedFile | TextParts,
         schema: Schema | None,
         ledger: Ledger,
         noise: NoiseSource,
         *,
         counted: NoisyVector | None,
         progress: Progress,
-    ) -> RawTable:
-        """Find the types of a text file's undeclared columns, and return the table read with all types."""
+    ) -> RawTable | RawParts:
+        """Find the types of text files' undeclared columns, and return the table read with all types."""
         from syntabula.prepare.found_columns import find_types
 
         found = find_types(
@@ -239,7 +240,7 @@ class Preparation:
         *,
         counted: NoisyVector | None,
         progress: Progress,
-        units: Units | None = None,
+        units: RecordUnits | None = None,
         cut_off: dict[str, float] | None = None,
     ) -> Codec:
         """Find the undeclared domains, then the bins, and return the codec.
@@ -326,7 +327,7 @@ class Preparation:
             return CountedColumns({})
         return columns_of(parts, {n: expected_of(c, self.settings) for n, c in ordered.items()})
 
-    def _unit_sizes(self, units: Units | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
+    def _unit_sizes(self, units: RecordUnits | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
         """Count the units by their number of rows, so that synthetic ones have as many."""
         if units is None or not self.units:
             return None

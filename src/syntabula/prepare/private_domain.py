@@ -25,6 +25,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.levels import MOST_DECIMALS, decimal_levels, time_levels
+from syntabula.table.key_names import is_key_name
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -40,7 +41,6 @@ from syntabula.table.schema.columns import (
     Ordered,
     Time,
 )
-from syntabula.table.schema.key_names import is_key_name
 from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.time_formats import fitted_format
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import secrets
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -89,7 +89,58 @@ class NoiseSource(Protocol):
         ...
 
 
-class SecureNoise:
+class _Sampled(ABC):
+    """What all sources do alike: they check what noise is drawn on, and scale 0 gives the exact statistic."""
+
+    def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
+        """Return counts plus discrete Gaussian noise; see `NoiseSource.discrete_gaussian`."""
+        _require_counts(counts)
+        return self._gaussian(counts, float(sigma)) if _counting_scale("sigma", sigma) else counts.copy()
+
+    def discrete_laplace(self, counts: Counts, scale: float) -> Counts:
+        """Return counts plus discrete Laplace noise; see `NoiseSource.discrete_laplace`."""
+        _require_counts(counts)
+        return self._laplace(counts, float(scale)) if _counting_scale("scale", scale) else counts.copy()
+
+    def noisy_max(self, scores: Scores, scale: float) -> int:
+        """Return a position drawn by the exponential mechanism; see `NoiseSource.noisy_max`."""
+        _require_scores(scores)
+        return self._choice(scores, float(scale)) if _scale("scale", scale) else int(np.argmax(scores))
+
+    def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
+        """Return sums plus discrete Gaussian noise; see `training.records.TrainingNoise.gaussian_vector`."""
+        # Marginals are released without it.
+        from syntabula.privacy.training.vector_samplers import gaussian_draws
+
+        _require_counts(steps)
+        scale = _counting_scale("sigma", sigma)
+        if scale == 0:
+            return steps.copy()
+        if scale < 1:
+            raise ArgumentError(f"sigma is {scale:g}; noise on a vector is drawn from a scale of 1 on")
+        draws = gaussian_draws(steps.size, scale, self._bytes)
+        return _saturating_sum(steps, draws.reshape(steps.shape))
+
+    def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
+        """Return the records that are taken; see `training.records.TrainingNoise.sampled_records`."""
+        from syntabula.privacy.training.vector_samplers import sampled_records
+
+        return sampled_records(n_records, rate, self._bytes)
+
+    @abstractmethod
+    def _gaussian(self, counts: Counts, sigma: float) -> Counts: ...
+
+    @abstractmethod
+    def _laplace(self, counts: Counts, scale: float) -> Counts: ...
+
+    @abstractmethod
+    def _choice(self, scores: Scores, scale: float) -> int: ...
+
+    @abstractmethod
+    def _bytes(self, number: int) -> bytes: ...
+
+
+class SecureNoise(_Sampled):
     """Exact discrete samplers with cryptographic randomness; protects a release.
 
     They are OpenDP's, and our own for choices among many and for training: see `privacy.exact_samplers` and
@@ -105,35 +156,6 @@ class SecureNoise:
     def begin_draw(self) -> None:
         """Do nothing: no draw depends on another."""
 
-    def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
-        """Return counts plus exact discrete Gaussian noise; see `NoiseSource.discrete_gaussian`."""
-        _require_counts(counts)
-        if _counting_scale("sigma", sigma) == 0:
-            return counts.copy()
-        return exact_samplers.gaussian(counts, float(sigma))
-
-    def discrete_laplace(self, counts: Counts, scale: float) -> Counts:
-        """Return counts plus exact discrete Laplace noise; see `NoiseSource.discrete_laplace`."""
-        _require_counts(counts)
-        if _counting_scale("scale", scale) == 0:
-            return counts.copy()
-        return exact_samplers.laplace(counts, float(scale))
-
-    def noisy_max(self, scores: Scores, scale: float) -> int:
-        """Return a position drawn by the exponential mechanism; see `NoiseSource.noisy_max`."""
-        _require_scores(scores)
-        if _scale("scale", scale) == 0:
-            return int(np.argmax(scores))
-        return exact_samplers.choice(scores, float(scale))
-
-    def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
-        """Return sums plus discrete Gaussian noise; see `training.records.TrainingNoise.gaussian_vector`."""
-        return _with_gaussian_vector(steps, sigma, os.urandom)
-
-    def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
-        """Return the records that are taken; see `training.records.TrainingNoise.sampled_records`."""
-        return _sampled_records(n_records, rate, os.urandom)
-
     def begin_step(self, step: int) -> None:
         """Do nothing: no draw depends on another."""
 
@@ -141,11 +163,27 @@ class SecureNoise:
         """Return 63 random bits; see `training.records.TrainingNoise.loss_seed`."""
         return int.from_bytes(os.urandom(8), "little") >> 1
 
+    def unit_key(self) -> bytes:
+        """Return 32 random bytes; see `units.UnitKeySource.unit_key`."""
+        return os.urandom(32)
+
+    def _gaussian(self, counts: Counts, sigma: float) -> Counts:
+        return exact_samplers.gaussian(counts, sigma)
+
+    def _laplace(self, counts: Counts, scale: float) -> Counts:
+        return exact_samplers.laplace(counts, scale)
+
+    def _choice(self, scores: Scores, scale: float) -> int:
+        return exact_samplers.choice(scores, scale)
+
+    def _bytes(self, number: int) -> bytes:
+        return os.urandom(number)
+
     def __repr__(self) -> str:
         return "SecureNoise()"
 
 
-class SeededNoise:
+class SeededNoise(_Sampled):
     """The same distributions from a seeded numpy generator, with float64 accuracy; protects nobody.
 
     Whoever knows or guesses the seed can subtract the noise. For tests and experiments.
@@ -175,40 +213,6 @@ class SeededNoise:
         stream = np.random.SeedSequence(self._seed, spawn_key=place)
         self._generator = np.random.Generator(np.random.PCG64(stream))
 
-    def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
-        """Return counts plus discrete Gaussian noise; see `NoiseSource.discrete_gaussian`."""
-        _require_counts(counts)
-        if _counting_scale("sigma", sigma) == 0:
-            return counts.copy()
-        return _saturating_sum(counts, self._gaussian_draws(counts.size, float(sigma)).reshape(counts.shape))
-
-    def discrete_laplace(self, counts: Counts, scale: float) -> Counts:
-        """Return counts plus discrete Laplace noise; see `NoiseSource.discrete_laplace`."""
-        _require_counts(counts)
-        if _counting_scale("scale", scale) == 0:
-            return counts.copy()
-        return _saturating_sum(counts, self._laplace_draws(counts.size, float(scale)).reshape(counts.shape))
-
-    def noisy_max(self, scores: Scores, scale: float) -> int:
-        """Return a position drawn by the exponential mechanism; see `NoiseSource.noisy_max`."""
-        _require_scores(scores)
-        if _scale("scale", scale) == 0:
-            return int(np.argmax(scores))
-        with np.errstate(over="ignore"):
-            relative = (scores - scores.max()) / scale
-        # The largest of independent Gumbel draws around the scores has the distribution of the exponential
-        # mechanism; minus the logarithm of an exponential draw is a Gumbel draw.
-        gumbel = -np.log(self._generator.standard_exponential(scores.size))
-        return int(np.argmax(relative + gumbel))
-
-    def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
-        """Return sums plus discrete Gaussian noise; see `training.records.TrainingNoise.gaussian_vector`."""
-        return _with_gaussian_vector(steps, sigma, self._generator.bytes)
-
-    def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
-        """Return the records that are taken; see `training.records.TrainingNoise.sampled_records`."""
-        return _sampled_records(n_records, rate, self._generator.bytes)
-
     def begin_step(self, step: int) -> None:
         """Turn to the stream of a step of this spend; see `training.records.TrainingNoise.begin_step`."""
         self._turn_to(self._spends, step)
@@ -216,6 +220,27 @@ class SeededNoise:
     def loss_seed(self) -> int:
         """Return 63 bits of the stream; see `training.records.TrainingNoise.loss_seed`."""
         return int(self._generator.integers(2**63))
+
+    def unit_key(self) -> bytes:
+        """Return 32 bytes of a stream that no spend has, for these count from 1; see `units.UnitKeySource.unit_key`."""
+        return np.random.SeedSequence(self._seed, spawn_key=(0,)).generate_state(8).astype("<u4").tobytes()
+
+    def _gaussian(self, counts: Counts, sigma: float) -> Counts:
+        return _saturating_sum(counts, self._gaussian_draws(counts.size, sigma).reshape(counts.shape))
+
+    def _laplace(self, counts: Counts, scale: float) -> Counts:
+        return _saturating_sum(counts, self._laplace_draws(counts.size, scale).reshape(counts.shape))
+
+    def _choice(self, scores: Scores, scale: float) -> int:
+        with np.errstate(over="ignore"):
+            relative = (scores - scores.max()) / scale
+        # The largest of independent Gumbel draws around the scores has the distribution of the exponential
+        # mechanism; minus the logarithm of an exponential draw is a Gumbel draw.
+        gumbel = -np.log(self._generator.standard_exponential(scores.size))
+        return int(np.argmax(relative + gumbel))
+
+    def _bytes(self, number: int) -> bytes:
+        return self._generator.bytes(number)
 
     def _laplace_draws(self, n: int, scale: float) -> Counts:
         """Return n draws of probability proportional to exp(-|x| / scale): a difference of two geometrics."""
@@ -256,26 +281,6 @@ def number_of_trials(trials: int, seed: int | None = None) -> int:
     while secrets.randbelow(trials):
         made += 1
     return made
-
-
-def _with_gaussian_vector(steps: Counts, sigma: float, random_bytes: Callable[[int], bytes]) -> Counts:
-    # Marginals are released without it.
-    from syntabula.privacy.training.vector_samplers import gaussian_draws
-
-    _require_counts(steps)
-    scale = _counting_scale("sigma", sigma)
-    if scale == 0:
-        return steps.copy()
-    if scale < 1:
-        raise ArgumentError(f"sigma is {scale:g}; noise on a vector is drawn from a scale of 1 on")
-    draws = gaussian_draws(steps.size, scale, random_bytes)
-    return _saturating_sum(steps, draws.reshape(steps.shape))
-
-
-def _sampled_records(n_records: int, rate: float, random_bytes: Callable[[int], bytes]) -> NDArray[np.intp]:
-    from syntabula.privacy.training.vector_samplers import sampled_records
-
-    return sampled_records(n_records, rate, random_bytes)
 
 
 def _saturating_sum(counts: Counts, noise: Counts) -> Counts:

@@ -1,16 +1,21 @@
 """Units: whom each row of a table is about, and which rows of each are kept.
 
 Where a schema names a unit, such as a person, neighbouring tables differ by all rows of one unit. Before anything else
-looks at a table, at most k rows of each unit are kept (`Units.kept`). The choice is a hash of the unit's key and of the
-row's place among the rows of this unit alone.
+looks at a table, at most k rows of each unit are kept (`Units.kept`). The choice is a keyed hash of the unit's key and of
+the row's place among the rows of this unit alone.
 
 **The map is 1-stable over units.** Whether a row is kept, and everything else that is said of it here (its unit's word,
-its rank, its slot), is a function of the key of its unit and of how many rows of this unit stand before it: of nothing in
-other units, of no cell of a row but the key, and of no number of rows or units. So if two tables differ by all rows of
-one unit, what is kept of them differs by at most k rows, all of this unit, and what is kept of every other unit is the
-same. That holds for any choice that looks at one unit alone, so no noise is needed. A hash is as good as a random choice,
-as no value decides, and the same rows are kept whenever a table is read: a resumed run asks about the same rows, and
-releases that are made one after the other show no others.
+its rank, its slot), is a function of the key of its unit and of how many rows of this unit stand before and after it: of
+nothing in other units, of no cell of a row but the key, and of no number of rows or units. So if two tables differ by all
+rows of one unit, what is kept of them differs by at most k rows, all of this unit, and what is kept of every other unit
+is the same. That holds for any choice that looks at one unit alone, so no noise is needed, and wherever the rows of a
+unit lie: a table in parts counts places over all of them. A hash is as good as a random choice, as no value decides.
+
+**The hash has a secret key of 256 bits**, drawn anew for each run by the source of noise (`unit_key_of`). Nobody who
+writes rows into a table can tell which of them will be kept. A table in parts knows units by 128 bits of the hash, not by
+their keys; to find two keys with the same bits, one needs the secret. By chance, two of n units share them with
+probability n^2 / 2^129, below 2e-21 for 10^9 units. A resumed run may keep other rows than the one before it; that is a
+run on another table with the same neighbours, for which `privacy.resume` holds.
 
 **What a row can do, k rows can do k times.** A statistic that one row moves by at most s, in whatever norm, is moved by
 at most k s by the rows of one unit, one after the other, since each step lies between neighbours that differ by one row.
@@ -22,12 +27,16 @@ rows of a unit at once: training takes one row of a unit in a step (`Units.slots
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from syntabula.errors import ArgumentError
+from syntabula.marginals.distinct import CountedPoints
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,47 @@ RECORD = Unit()
 
 Words = NDArray[np.uint64]
 
-_WORD_BYTES = 8
+Digests = NDArray[np.uint64]
+"""128 bits of the hash of each of some keys [n, 2]."""
+
+_DIGEST_BYTES = 16
+
+
+@runtime_checkable
+class UnitKeySource(Protocol):
+    """What a source of noise needs for tables with units."""
+
+    def unit_key(self) -> bytes:
+        """Return 32 secret bytes for a run; those of a seeded source follow from its seed."""
+        ...
+
+
+def unit_key_of(noise: object) -> bytes:
+    """Return the secret of a run by which rows of units are chosen.
+
+    Raises:
+        ArgumentError: If the source of noise draws none.
+    """
+    if not isinstance(noise, UnitKeySource):
+        raise ArgumentError("noise has no `unit_key` for tables with units; use a source that draws one")
+    return noise.unit_key()
+
+
+class RecordUnits(Protocol):
+    """Whom the records of a table are about, as doors to records ask for it."""
+
+    @property
+    def words(self) -> Words:
+        """64 bits of a hash of each record's unit [records]."""
+        ...
+
+    def slots(self, most: int) -> NDArray[np.intp]:
+        """Return a number below `most` for each record [records]; see `Units.slots`."""
+        ...
+
+    def sizes(self) -> CountedPoints:
+        """Return how many units have each number of rows; see `Units.sizes`."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,14 +133,30 @@ class Units:
     ranks: NDArray[np.intp]
 
     @classmethod
-    def of(cls, numbers: NDArray[np.intp], keys: Sequence[str]) -> Units:
+    def of(cls, numbers: NDArray[np.intp], keys: Sequence[str], secret: bytes) -> Units:
         """Return the units of a table's rows.
 
         Args:
             numbers: Position among the keys of each row's key [rows].
             keys: Each key once.
+            secret: The secret of this run.
         """
-        words = hashed(keys)[numbers]
+        return cls._ranked(numbers, digests_of(keys, secret)[numbers, 0])
+
+    @classmethod
+    def of_digests(cls, digests: Digests) -> Units:
+        """Return the units of rows, in the order of the table, by the digest of each row's key [rows, 2].
+
+        The rows are all rows of some units; of a table in memory, `of` gives the same words and ranks.
+        """
+        order = np.lexsort((digests[:, 1], digests[:, 0]))
+        new = (np.diff(digests[order], axis=0) != 0).any(axis=1)
+        numbers = np.empty(order.size, dtype=np.intp)
+        numbers[order] = np.concatenate([np.zeros(min(order.size, 1), np.intp), np.cumsum(new)])
+        return cls._ranked(numbers, digests[:, 0])
+
+    @classmethod
+    def _ranked(cls, numbers: NDArray[np.intp], words: Words) -> Units:
         in_units = np.argsort(numbers, kind="stable")
         # The place of a row counts the rows of its own unit that stand before it.
         places = np.empty(numbers.size, dtype=np.intp)
@@ -118,19 +183,57 @@ class Units:
         begins = (mixed(self.words) % np.uint64(most)).astype(np.intp)
         return (begins + self.ranks) % most
 
-    def sizes(self) -> NDArray[np.int64]:
-        """Return the number of rows of each unit [units], in no order that says anything."""
+    def sizes(self) -> CountedPoints:
+        """Return the numbers of rows that units have, and how many units have each."""
         rows = np.bincount(self.numbers)
-        return rows[rows > 0].astype(np.int64)
+        return CountedPoints.of(rows[rows > 0].astype(np.int64))
 
     def __repr__(self) -> str:  # shows no number of rows or units
         return "Units()"
 
 
-def hashed(keys: Sequence[str]) -> Words:
-    """Return 64 bits of the BLAKE2 hash of each text."""
-    digests = b"".join(hashlib.blake2b(key.encode(), digest_size=_WORD_BYTES).digest() for key in keys)
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+@dataclass(frozen=True, eq=False, repr=False)
+class LateUnits:
+    """Whom the records of a table in parts are about; read when records are asked for, as most methods ask for none.
+
+    Attributes:
+        counted: The numbers of rows that units have, and how many units have each.
+        read: Reads whom the records are about.
+    """
+
+    counted: CountedPoints
+    read: Callable[[], Units]
+
+    @property
+    def words(self) -> Words:
+        """64 bits of a hash of each record's unit [records]."""
+        return self._units.words
+
+    def slots(self, most: int) -> NDArray[np.intp]:
+        """Return a number below `most` for each record [records]; see `Units.slots`."""
+        return self._units.slots(most)
+
+    def sizes(self) -> CountedPoints:
+        """Return how many units have each number of rows; see `Units.sizes`."""
+        return self.counted
+
+    @cached_property
+    def _units(self) -> Units:
+        return self.read()
+
+    def __repr__(self) -> str:  # shows no number of rows or units
+        return "LateUnits()"
+
+
+def digests_of(keys: Sequence[str], secret: bytes) -> Digests:
+    """Return 128 bits of the keyed BLAKE2 hash of each text [n, 2]."""
+    empty = hashlib.blake2b(key=secret, digest_size=_DIGEST_BYTES)
+    found = []
+    for key in keys:
+        digest = empty.copy()
+        digest.update(key.encode())
+        found.append(digest.digest())
+    return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
 def mixed(words: Words) -> Words:

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from syntabula._arguments import count, normalise, not_negative, positive, real
 from syntabula._extras import require
+from syntabula._planning import FitCost, Progress
+from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray
+from syntabula.privacy.training.records import RecordCurator
 from syntabula.record_models.blocks import FloatTable, first_weights
 from syntabula.record_models.conditioned import (
     condition_shares,
     picks_by_condition,
     trained_condition_shares,
 )
-from syntabula.record_models.encoding import Encoder, Encoding, Widths
+from syntabula.record_models.encoding import FEW_CODES, Encoder, Encoding, Widths
+from syntabula.record_models.evolved_rows import EvolvedRows
 from syntabula.record_models.latent import LatentRows, Shapes
-from syntabula.record_models.loop import Descent, Pick
+from syntabula.record_models.loop import Descent, Pick, Training
+from syntabula.record_models.noisy_critic import noisy_critic_cost, rows_by_critic
+from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 _CRITIC = "critic/"
+_CRITIC_UNITS, _NOISY_CRITIC_UNITS = 256, 32
 _NORMALISED_ROWS = 8192
 _LEAST_VARIANCE = 1e-5
 
@@ -44,13 +51,15 @@ class Adversarial(LatentRows):
     Attributes:
         units: Width of the generator's layers, which all see the hidden numbers, the condition and the layers before.
         layers: Number of them.
-        critic_units: Width of the critic's two layers.
+        critic_units: Width of the critic's two layers; None for 256, or with a budget 32, as each weight takes noise.
         pac: Rows that the critic judges together, so that it sees if they are too much alike (Lin et al. 2018, PacGAN).
             Its first layer has weights of its own for each place in a pack, and so learns each from as many rows fewer:
             in as many steps packs of the paper's 10 rows teach far less than rows judged alone.
         temperature: Of the soft draws of categories in training (Jang et al. 2017).
         penalty: Factor of the squared difference between one and the slope of the critic (Gulrajani et al. 2017).
         dropout: Part of the critic's layers that is left out at random; the paper leaves out half.
+        levels: With a budget, codes of a column that are told apart, at most 30; more are merged, and drawn by their
+            one-way marginal.
     """
 
     kind: ClassVar[str] = "adversarial"
@@ -58,11 +67,12 @@ class Adversarial(LatentRows):
 
     units: int = 256
     layers: int = 2
-    critic_units: int = 256
+    critic_units: int | None = None
     pac: int = 1
     temperature: float = 0.2
     penalty: float = 10.0
     dropout: float = 0.0
+    levels: int = 20
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,12 +80,43 @@ class Adversarial(LatentRows):
             self,
             units=count(),
             layers=count(),
-            critic_units=count(),
+            critic_units=count().or_none,
+            levels=count(2, FEW_CODES),
             pac=count(),
             temperature=positive,
             penalty=not_negative,
             dropout=real("a number of at least 0 and below 1", lambda part: 0 <= part < 1),
         )
+
+    @property
+    def noisy_levels(self) -> int:
+        """Most codes of a column that a training with noise tells apart."""
+        return self.levels
+
+    @classmethod
+    def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[int], list[int]]:
+        # Older files do not say how many levels there were, as there was no training with noise.
+        return super()._read({"levels": cls.levels, **facts})
+
+    def noisy_training_cost(
+        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
+    ) -> FitCost:
+        """Say what so many steps with noise take, from a timed step on made-up records."""
+        merged = Domain(domain.columns, tuple(min(size, self.levels) for size in domain.sizes))
+        units = self.critic_units or _NOISY_CRITIC_UNITS
+        return noisy_critic_cost(merged, n_rows, training, noisy, steps, units)
+
+    def trained_with_noise(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        door: RecordCurator,
+        paid: PaidTraining,
+        progress: Progress,
+    ) -> EvolvedRows:
+        """Return rows that a critic, trained by noisy gradients, takes for records."""
+        units = self.critic_units or _NOISY_CRITIC_UNITS
+        return rows_by_critic(domain, one_way, door, paid, progress, units=units)
 
     def _outputs(self, n: int, rng: np.random.Generator) -> FloatTable:
         value = self._inputs(n, condition_shares(self._fitted), rng)
@@ -104,7 +145,10 @@ class Adversarial(LatentRows):
         return shapes | {"outputs": (inputs, outputs), "bias/outputs": (outputs,)}
 
     def _trained_shapes(self, widths: Widths) -> Shapes:
-        inputs, units = self.pac * (widths.offsets + widths.blocks + widths.whole), self.critic_units
+        inputs, units = (
+            self.pac * (widths.offsets + widths.blocks + widths.whole),
+            self.critic_units or _CRITIC_UNITS,
+        )
         return {
             **self._kept_shapes(widths),
             **{f"scale/{layer}": (self.units,) for layer in range(self.layers)},

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syntabula.record_models.any_order import head_units
-from syntabula.record_models.representation import ColumnLookup, FloatTable
-
-Places = NDArray[np.intp]
-"""Positions of codes among those that have records; their number stands for an unknown code."""
-
+from syntabula.record_models.representation import ColumnLookup, FloatTable, Places
 
 _ROUNDS, _ORDERS, _ROWS_PER_ORDER = 6, 32, 512
 _LONGEST_MOVE = 2.0

@@ -23,10 +23,10 @@ from syntabula.record_models.any_order import (
     separate,
     shapes_of,
 )
-from syntabula.record_models.any_order_sampling import Drawing, Places, drawn_from, with_marginals
+from syntabula.record_models.any_order_sampling import Drawing, drawn_from, with_marginals
 from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
-from syntabula.record_models.representation import ColumnLookup
+from syntabula.record_models.representation import ColumnLookup, Places
 
 _ORDERS, _LEAST_ROWS, _MOST_ROWS = 32, 64, 1024
 """Columns are drawn in a new order for each 32nd of the rows, or this many: an order that errs does not show."""

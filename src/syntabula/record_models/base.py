@@ -98,8 +98,8 @@ class NoisyRecordModel(RecordModel, Protocol):
         door: RecordCurator,
         paid: PaidTraining,
         progress: Progress,
-    ) -> Self:
-        """Return a model trained by noisy gradients.
+    ) -> Model:
+        """Return a model trained by noisy gradients, or another that follows from one.
 
         Args:
             domain: Columns of the records.

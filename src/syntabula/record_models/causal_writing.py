@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from syntabula.marginals.measurement import FloatArray
-from syntabula.record_models.any_order_sampling import Places, drawn_from, silu
+from syntabula.record_models.any_order_sampling import drawn_from, silu
 from syntabula.record_models.causal import ROOT_OF_ZERO
-from syntabula.record_models.representation import FloatTable
+from syntabula.record_models.representation import FloatTable, Places
 from syntabula.record_models.spelling import Spelling
 
 _TINY = 1e-30

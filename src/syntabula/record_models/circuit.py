@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,22 +16,20 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, check_sample
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import read_facts, stored_facts, whole_model
-from syntabula.record_models.any_order_sampling import Places
-from syntabula.record_models.base import RecordModel
+from syntabula.models.storage import whole_model
 from syntabula.record_models.dependence_tree import dependence_tree
 from syntabula.record_models.expectation import LatentTreeFit
 from syntabula.record_models.latent_tree import LatentTree, outwards
+from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import Training, seconds_per_step, train
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
+from syntabula.record_models.representation import Places, column_lookup, column_lookups, usual_sizes
 
 _ROWS_AT_ONCE = 8192
-_USUAL_BINS = 300
 _RECORDS_OF_STATE, _LEAST_STATES, _MOST_STATES = 100, 16, 128
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Circuit(RecordModel):
+class Circuit(LookupModel):
     """Gives each column a hidden state, joins the states in the tree of strongest pairs, and draws codes from them.
 
     A mixture of products has one hidden state for all columns; here each column has its own (Liu, Van den Broeck 2021,
@@ -50,35 +48,22 @@ class Circuit(RecordModel):
 
     states: int | None = None
     smoothing: float = 100.0
-    _domain: Domain | None = field(default=None, repr=False)
-    _total: float = field(default=1.0, repr=False)
-    _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     _tree: LatentTree | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, states=count().or_none, smoothing=not_negative)
 
     @property
-    def domain(self) -> Domain:
-        """The domain that the model is bound to."""
-        return bound(self._domain)
-
-    @property
-    def total(self) -> float:
-        """Number of records that it was trained on."""
-        return self._total
+    def _n_waves(self) -> int:
+        return 1
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training takes, from a timed step on a made-up batch."""
-        batch = max(min(training.batch, n_rows), 1)
-        ordered = tuple(c in domain.ordered for c in domain)
-        # Bins may be a thousand, but are few more than this unless most values are frequent ones.
-        usual = tuple(min(s, _USUAL_BINS) if o else s for s, o in zip(domain.sizes, ordered, strict=True))
+        batch = training.batch_of(n_rows)
+        ordered, usual = tuple(c in domain.ordered for c in domain), usual_sizes(domain)
         states = self._states_for(n_rows)
         seconds = _timed_step(self.smoothing, states, usual, ordered, training, batch)
-        seconds *= training.steps_for(n_rows)
-        if training.seconds is not None:
-            seconds = min(seconds, training.seconds)
+        seconds = training.seconds_for(n_rows, seconds)
         numbers = states * (sum(domain.sizes) + states * len(domain))
         # Counts, mean, best, and tables made of them with what that takes; what a batch leaves; the table.
         kept = 8 * numbers + 5 * batch * len(domain) * states + 2 * n_rows * len(domain)
@@ -95,7 +80,7 @@ class Circuit(RecordModel):
         seed: int,
     ) -> Self:
         """Return a model trained on records."""
-        lookups = column_lookups(domain, one_way, waves=1)
+        lookups = column_lookups(domain, one_way, waves=self._n_waves)
         places = np.stack([x.places[codes] for x, codes in zip(lookups, records.codes, strict=True)], 1)
         parents = dependence_tree(places, lookups)
         fits: list[LatentTreeFit] = []
@@ -138,13 +123,8 @@ class Circuit(RecordModel):
         A given code that no record had tells nothing, or in an ordered column what the nearest code tells.
         """
         check_sample(self.domain, n, given)
-        codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        known = {self.domain.index(c): self._lookup(c).places[column] for c, column in codes.items()}
-        warn_of_unseen([c for c in codes if (known[self.domain.index(c)] == self._lookup(c).size).any()])
-        drawn = self._drawn(self._bound_tree, n, rng, known)
-        if given is None:
-            return drawn
-        return EncodedTable(self.domain, tuple(codes.get(c, drawn.column(c)) for c in self.domain))
+        known = {self.domain.index(c): places for c, places in self._given_places(given).items()}
+        return self._decoded(_drawn(self._bound_tree, n, rng, known), given)
 
     def restricted(self, weights: Weights) -> Restricted:
         """Return the records that satisfy conditions, which are a circuit themselves, exactly."""
@@ -152,36 +132,13 @@ class Circuit(RecordModel):
         if not held:
             return Restricted(1.0, self.sample)
         probability, tree = self._bound_tree.restricted(held)
-        return Restricted(min(probability, 1.0), lambda n, rng: self._drawn(tree, n, rng))
-
-    def _drawn(
-        self, tree: LatentTree, n: int, rng: np.random.Generator, known: Mapping[int, Places] | None = None
-    ) -> EncodedTable:
-        """Draw rows of codes; a given code without records has none, and is put back by the caller."""
-        parts = [np.zeros((0, len(self.domain)), dtype=np.intp)]
-        for start in range(0, n, _ROWS_AT_ONCE):
-            stop = min(start + _ROWS_AT_ONCE, n)
-            part = {c: places[start:stop] for c, places in (known or {}).items()}
-            parts.append(tree.draw(stop - start, rng, part))
-        rows = np.concatenate(parts)
-        columns = [
-            lookup.codes[np.minimum(rows[:, j], lookup.size - 1)].astype(np.uint64)
-            for j, lookup in enumerate(self._lookups)
-        ]
-        return EncodedTable(self.domain, tuple(columns))
+        return Restricted(min(probability, 1.0), lambda n, rng: self._decoded(_drawn(tree, n, rng, {})))
 
     @property
     def _bound_tree(self) -> LatentTree:
         bound(self._domain)
         assert self._tree is not None
         return self._tree
-
-    @cached_property
-    def _lookups(self) -> list[ColumnLookup]:
-        return column_lookups(self.domain, self._one_way, waves=1)
-
-    def _lookup(self, column: str) -> ColumnLookup:
-        return self._lookups[self.domain.index(column)]
 
     def _states_for(self, n_rows: int) -> int:
         usual = min(max(n_rows // _RECORDS_OF_STATE, _LEAST_STATES), _MOST_STATES)
@@ -191,14 +148,13 @@ class Circuit(RecordModel):
         """Return all that a file needs: domain, tree and options as facts, marginals and probabilities as arrays."""
         tree = self._bound_tree
         facts = {
-            **stored_facts(self),
-            "ordered": [c for c in self.domain if c in self.domain.ordered],
+            **self._column_facts(),
             "used": [lookup.size for lookup in self._lookups],
             "parents": list(tree.parents),
             "hidden": tree.transitions.shape[1],
         }
         return facts, {
-            "one_way": np.concatenate([self._one_way[c] for c in self.domain]),
+            "one_way": self._one_way_array(),
             "transitions": tree.transitions,
             "emissions": np.concatenate(tree.emissions),
         }
@@ -219,14 +175,8 @@ class Circuit(RecordModel):
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():
             model, used, parents, hidden = cls._read(facts)
-            one_way, transitions, emissions = (
-                _checked(arrays[name], shape, kind)
-                for name, shape, kind in (
-                    ("one_way", (sum(model.domain.sizes),), np.float64),
-                    ("transitions", (len(used), hidden, hidden), np.float32),
-                    ("emissions", (sum(used), hidden), np.float32),
-                )
-            )
+            transitions = _checked(arrays["transitions"], len(used), hidden, hidden)
+            emissions = _checked(arrays["emissions"], sum(used), hidden)
             blocks = np.split(emissions, np.cumsum(used)[:-1])
             sums = [transitions.sum(2, dtype=np.float64), *(b.sum(0, dtype=np.float64) for b in blocks)]
             if (
@@ -235,30 +185,32 @@ class Circuit(RecordModel):
                 or any((abs(s - 1) > 1e-3).any() for s in sums)
             ):
                 raise ValueError("what are no probabilities")
-            counts = np.split(one_way, np.cumsum(model.domain.sizes)[:-1])
-            one_way_of = dict(zip(model.domain.columns, counts, strict=True))
-            found = replace(model, _one_way=one_way_of, _tree=LatentTree(parents, transitions, tuple(blocks)))
-            if [lookup.size for lookup in found._lookups] != used:
-                raise ValueError("another number of codes with records")
-            return found
+            model = model._with_one_way(arrays["one_way"], used)
+            return replace(model, _tree=LatentTree(parents, transitions, tuple(blocks)))
 
     @classmethod
     def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[int], tuple[int, ...], int]:
         """Return a model without its arrays, the numbers of codes with records, the tree, and of hidden states."""
-        domain, total, options = read_facts(cls, facts)
-        domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
-        used = [int(size) for size in facts["used"]]
-        if len(used) != len(domain) or any(not 0 < u <= s for u, s in zip(used, domain.sizes, strict=True)):
-            raise ValueError("another number of columns")
+        model = cls._of_facts(facts)
         parents, hidden = tuple(int(parent) for parent in facts["parents"]), int(facts["hidden"])
-        if len(outwards(parents)) != len(domain) or hidden < 1:
+        if len(outwards(parents)) != len(model.domain) or hidden < 1:
             raise ValueError("another tree")
-        return replace(cls(**options), _domain=domain, _total=total), used, parents, hidden
+        return model, model._used(facts), parents, hidden
 
 
-def _checked(array: np.ndarray, shape: tuple[int, ...], kind: type) -> np.ndarray:
+def _drawn(tree: LatentTree, n: int, rng: np.random.Generator, known: Mapping[int, Places]) -> Places:
+    """Draw rows with known places of some columns, by their positions [rows, columns]."""
+    parts = [np.zeros((0, len(tree.parents)), dtype=np.intp)]
+    for start in range(0, n, _ROWS_AT_ONCE):
+        stop = min(start + _ROWS_AT_ONCE, n)
+        part = {c: places[start:stop] for c, places in known.items()}
+        parts.append(tree.draw(stop - start, rng, part))
+    return np.concatenate(parts)
+
+
+def _checked(array: np.ndarray, *shape: int) -> np.ndarray:
     found = np.asarray(array)
-    if found.shape != shape or found.dtype != kind or not np.isfinite(found).all():
+    if found.shape != shape or found.dtype != np.float32 or not np.isfinite(found).all():
         raise ValueError("an array of another model, or no numbers")
     return found
 

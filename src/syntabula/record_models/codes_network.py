@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syntabula._planning import FitCost, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
-from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator
+from syntabula.privacy.training.records import RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.loop import Trainable, Training, seconds_per_step, train
 from syntabula.record_models.network_model import NetworkModel
 from syntabula.record_models.noisy_loop import (
@@ -25,13 +24,15 @@ from syntabula.record_models.noisy_loop import (
     seconds_per_noisy_step,
     train_with_noise,
 )
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups, warn_of_unseen
-
-Places = NDArray[np.intp]
-"""Positions of codes among those of their column that have records; their number for a code without."""
+from syntabula.record_models.representation import (
+    ColumnLookup,
+    Places,
+    column_lookup,
+    column_lookups,
+    usual_sizes,
+)
 
 _ROWS_AT_ONCE = 4096
-_USUAL_BINS = 300
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,16 +79,13 @@ class CodesNetwork(NetworkModel, ABC):
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training takes, from a timed step on a made-up batch."""
-        batch = max(min(training.batch, n_rows), 1)
-        ordered = tuple(c in domain.ordered for c in domain)
-        # Bins may be a thousand, but are few more than this unless most values are frequent ones.
-        usual = tuple(min(s, _USUAL_BINS) if o else s for s, o in zip(domain.sizes, ordered, strict=True))
+        batch = training.batch_of(n_rows)
+        ordered, usual = tuple(c in domain.ordered for c in domain), usual_sizes(domain)
         lookups = self._made_up_lookups(usual, ordered)
-        seconds = training.steps_for(n_rows) * seconds_per_step(
+        each_step = seconds_per_step(
             lambda device, random: self._network(lookups, device, random), usual, training, batch
         )
-        if training.seconds is not None:
-            seconds = min(seconds, training.seconds)
+        seconds = training.seconds_for(n_rows, each_step)
         # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
         weights = self._n_weights(domain)
         numbers = 7 * weights + batch * self._numbers_of_record(domain, noisy=False) + n_rows * len(domain)
@@ -98,7 +96,7 @@ class CodesNetwork(NetworkModel, ABC):
     ) -> FitCost:
         """Say what so many steps with noise take, from a timed step on made-up records."""
         ordered = tuple(c in domain.ordered for c in domain)
-        batch = max(round(min(noisy.rate * n_rows, MOST_RECORDS)), 1)
+        batch = noisy.batch_of(n_rows)
         lookups = self._made_up_lookups(domain.sizes, ordered)
         seconds = steps * seconds_per_noisy_step(
             lambda device, random: self._noisy_network(lookups, device, random),
@@ -162,26 +160,14 @@ class CodesNetwork(NetworkModel, ABC):
         A given code that no record had tells nothing, or in an ordered column what the nearest code tells.
         """
         check_sample(self.domain, n, given)
-        codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        known = {c: self._lookup(c).places[column] for c, column in codes.items()}
-        warn_of_unseen([c for c, places in known.items() if (places == self._lookup(c).size).any()])
+        known = self._given_places(given)
         rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
         at_once = self._rows_at_once(n)
         for start in range(0, n, at_once):
             stop = min(start + at_once, n)
             part = {c: places[start:stop] for c, places in known.items()}
             rows.append(self._completed(part, stop - start, rng))
-        drawn = self._decoded(np.concatenate(rows))
-        if given is None:
-            return drawn
-        return EncodedTable(self.domain, tuple(codes.get(c, drawn.column(c)) for c in self.domain))
-
-    def _decoded(self, rows: Places) -> EncodedTable:
-        """Return the codes of drawn places; a given code without records has none, and is put back by the caller."""
-        columns = []
-        for j, lookup in enumerate(self._lookups):
-            columns.append(lookup.codes[np.minimum(rows[:, j], lookup.size - 1)].astype(np.uint64))
-        return EncodedTable(self.domain, tuple(columns))
+        return self._decoded(np.concatenate(rows), given)
 
     def _n_weights(self, domain: Domain) -> int:
         shapes = self._shapes(domain.sizes, [c in domain.ordered for c in domain])

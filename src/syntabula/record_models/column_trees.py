@@ -19,11 +19,10 @@ from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import Codes, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import bound, check_sample
-from syntabula.models.storage import read_facts, stored_facts, whole_model
-from syntabula.record_models.base import RecordModel
+from syntabula.models.base import check_sample
+from syntabula.models.storage import whole_model
+from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
-from syntabula.record_models.representation import column_lookup
 from syntabula.record_models.trees import Tree, grow
 
 _ROWS_AT_ONCE = 100_000
@@ -34,7 +33,7 @@ _BYTES_PER_NODE, _BYTES_PER_DONOR = 16, 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ColumnTrees(RecordModel):
+class ColumnTrees(LookupModel):
     """Draws columns one by one in a fixed order, each from the records that are in the same leaf of its tree.
 
     Reiter (2005), "Using CART to generate partially synthetic public use microdata"; the options are those of rpart that
@@ -57,9 +56,6 @@ class ColumnTrees(RecordModel):
     least_split: int | None = None
     complexity: float = 1e-8
     first: tuple[str, ...] = ()
-    _domain: Domain | None = field(default=None, repr=False)
-    _total: float = field(default=1.0, repr=False)
-    _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     _trees: tuple[Tree, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
@@ -72,14 +68,8 @@ class ColumnTrees(RecordModel):
         )
 
     @property
-    def domain(self) -> Domain:
-        """The domain that the model is bound to."""
-        return bound(self._domain)
-
-    @property
-    def total(self) -> float:
-        """Number of records that the trees were grown on."""
-        return self._total
+    def _n_waves(self) -> int:
+        return 1
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what growing the trees takes, from two that are grown on a made-up table.
@@ -205,7 +195,7 @@ class ColumnTrees(RecordModel):
         """Return the lowest and highest code that count as each one."""
         if column not in self.domain.ordered:
             return codes.astype(np.intp), codes.astype(np.intp)
-        lookup = column_lookup(self._one_way[column], waves=1)
+        lookup = self._lookup(column)
         shares = np.exp(lookup.log_shares)
         middles = np.cumsum(shares) - shares / 2
         places = lookup.places[codes]
@@ -229,13 +219,12 @@ class ColumnTrees(RecordModel):
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: domain and options as facts, one-way marginals and trees as arrays."""
         facts = {
-            **stored_facts(self),
+            **self._column_facts(),
             "first": list(self.first),
-            "ordered": [c for c in self.domain if c in self.domain.ordered],
             "nodes": [len(tree.nodes) for tree in self._trees],
             "donors": [len(tree.donors) for tree in self._trees],
         }
-        arrays = {"one_way": np.concatenate([self._one_way[c] for c in self.domain])}
+        arrays = {"one_way": self._one_way_array()}
         for position, tree in enumerate(self._trees):
             arrays |= {
                 f"{position}/{name}": getattr(tree, name) for name in ("nodes", "ranks", "donors", "counts")
@@ -263,10 +252,6 @@ class ColumnTrees(RecordModel):
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():
             model, _, _ = cls._read(facts)
-            one_way = np.asarray(arrays["one_way"])
-            if one_way.shape != (sum(model.domain.sizes),) or not np.isfinite(one_way).all():
-                raise ValueError("one-way marginals of another domain")
-            counts = np.split(one_way.astype(np.float64), np.cumsum(model.domain.sizes)[:-1])
             trees: list[Tree] = []
             before: list[int] = []
             for position, column in enumerate(model.order(model.domain)):
@@ -284,19 +269,16 @@ class ColumnTrees(RecordModel):
                 tree.check(before, size)
                 trees.append(tree)
                 before.append(size)
-            one_way_by_column = dict(zip(model.domain.columns, counts, strict=True))
-            return replace(model, _one_way=one_way_by_column, _trees=tuple(trees))
+            return replace(model._with_one_way(arrays["one_way"]), _trees=tuple(trees))
 
     @classmethod
     def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[int], list[int]]:
         """Return a model without its arrays, and the numbers of nodes and donors of its trees."""
-        domain, total, options = read_facts(cls, facts)
-        domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
+        model = cls._of_facts(facts)
         nodes, donors = ([int(number) for number in facts[name]] for name in ("nodes", "donors"))
-        if not len(nodes) == len(donors) == len(domain) or min([1, *nodes, *donors]) < 1:
+        if not len(nodes) == len(donors) == len(model.domain) or min([1, *nodes, *donors]) < 1:
             raise ValueError("another number of columns")
-        model = replace(cls(**options), _domain=domain, _total=total)
-        if set(model.first) - set(domain.columns):
+        if set(model.first) - set(model.domain):
             raise ValueError("an order of other columns")
         return model, nodes, donors
 

@@ -14,12 +14,11 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.record_models.blocks import Blocks, FloatTable
 from syntabula.record_models.modes import Modes, fitted_modes
-from syntabula.record_models.representation import ColumnLookup, column_lookups
+from syntabula.record_models.representation import ColumnLookup, column_lookups, usual_sizes
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-_USUAL_BINS = 300
 FEW_CODES = 30
 """An ordered column with at most so many codes is a block of them, without modes."""
 
@@ -231,10 +230,8 @@ def plain_encoding(domain: Domain, one_way: Mapping[str, FloatArray]) -> Encodin
 
 def made_up_encoding(domain: Domain, most_modes: int) -> tuple[Encoding, dict[int, FloatArray]]:
     """Return the encoding of a table that has all codes of its categories and a usual number of those of numbers."""
-    sizes = [
-        min(s, _USUAL_BINS) if c in domain.ordered else s for c, s in zip(domain, domain.sizes, strict=True)
-    ]
-    usual = Domain(domain.columns, tuple(sizes), domain.ordered)
+    sizes = usual_sizes(domain)
+    usual = Domain(domain.columns, sizes, domain.ordered)
     lookups = column_lookups(usual, {c: np.ones(size) for c, size in zip(usual, sizes, strict=True)}, waves=0)
     modes, chances = {}, {}
     for j, (column, size) in enumerate(zip(usual, sizes, strict=True)):

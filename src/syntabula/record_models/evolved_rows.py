@@ -1,4 +1,4 @@
-"""Synthetic records that evolved by votes of real ones."""
+"""Synthetic records that evolved by what noisy answers said of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syntabula.models.row_set import RowSet
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EvolvedRows(RowSet):
-    """A set of synthetic records, that `record_models.evolution` makes."""
+    """A set of synthetic records, that `record_models.evolution` or `record_models.noisy_critic` makes."""
 
     kind: ClassVar[str] = "evolved_rows"
 

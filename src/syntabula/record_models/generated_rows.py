@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.record_models.representation import ColumnLookup
+from syntabula.record_models.representation import ColumnLookup, Places
 
-Places = NDArray[np.intp]
 _RAKINGS = 10
 _LEAST_LIKELY = 0.05
 

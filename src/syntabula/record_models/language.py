@@ -12,21 +12,24 @@ import numpy as np
 
 from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, ConditionWarning
+from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import bound, check_sample
+from syntabula.models.base import check_sample
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import read_facts, stored_facts, whole_model
-from syntabula.record_models.any_order_sampling import Places
-from syntabula.record_models.base import RecordModel
+from syntabula.models.storage import whole_model
 from syntabula.record_models.causal import CausalNetwork, first_weights, shapes_of
 from syntabula.record_models.causal_writing import Allowed, Pages
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
+from syntabula.record_models.lookup_model import (
+    LookupModel,
+    read_weights,
+    weight_arrays,
+    weight_bytes,
+)
 from syntabula.record_models.loop import Training, seconds_per_step, train
-from syntabula.record_models.representation import ColumnLookup, column_lookup, column_lookups
+from syntabula.record_models.representation import Places, column_lookup, column_lookups, usual_sizes
 from syntabula.record_models.spelling import (
     MOST_LETTERS,
     MOST_PLACES,
@@ -38,13 +41,12 @@ from syntabula.record_models.spelling import (
 
 _ROWS_AT_ONCE = 2048
 _KEPT_AT_ONCE = 2**25
-_USUAL_BINS, _USUAL_LABELS = 300, 10_000
+_USUAL_LABELS = 10_000
 _NUMBERS_PER_CODE = 60
-_WAVES = 1  # of no use here, but only ordered columns have them, and take the nearest code
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LanguageModel(RecordModel):
+class LanguageModel(LookupModel):
     """Writes a record token by token, as text of which each beginning tells how it may go on.
 
     A record is a list of clauses such as "age is 39, sex is female" whose order is drawn anew each time (Borisov et al.
@@ -66,10 +68,7 @@ class LanguageModel(RecordModel):
     units: int = 64
     layers: int = 2
     heads: int = 4
-    _domain: Domain | None = field(default=None, repr=False)
-    _total: float = field(default=1.0, repr=False)
     _texts: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
-    _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     _letters: Mapping[str, Letters] = field(default_factory=dict, repr=False)
     _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -81,26 +80,16 @@ class LanguageModel(RecordModel):
             )
 
     @property
-    def domain(self) -> Domain:
-        """The domain that the model is bound to."""
-        return bound(self._domain)
-
-    @property
-    def total(self) -> float:
-        """Number of records that it was trained on."""
-        return self._total
+    def _n_waves(self) -> int:
+        return 1  # of no use here, but only ordered columns have them, and take the nearest code
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training takes, from a timed step on a made-up batch."""
-        batch = max(min(training.batch, n_rows), 1)
+        batch = training.batch_of(n_rows)
         ordered = tuple(c in domain.ordered for c in domain)
-        # Bins may be a thousand, but are few more than this unless most values are frequent ones.
-        most = [_USUAL_BINS if o else _USUAL_LABELS for o in ordered]
-        usual = tuple(map(min, domain.sizes, most))
+        usual = usual_sizes(domain, labels=_USUAL_LABELS)
         seconds = _timed_step(replace(self, _domain=None), usual, ordered, training, batch)
-        seconds *= training.steps_for(n_rows)
-        if training.seconds is not None:
-            seconds = min(seconds, training.seconds)
+        seconds = training.seconds_for(n_rows, seconds)
         spellings = _made_up(usual, ordered)
         weights = sum(math.prod(shape) for shape in self._shapes(spellings).values())
         tokens = sum(s.nodes.shape[1] for s in spellings)
@@ -124,7 +113,7 @@ class LanguageModel(RecordModel):
         seed: int,
     ) -> Self:
         """Return a model trained on records; without texts, the position of a code is its text."""
-        lookups = column_lookups(domain, one_way, waves=_WAVES)
+        lookups = column_lookups(domain, one_way, waves=self._n_waves)
         letters = {}
         for column, lookup in zip(domain, lookups, strict=True):
             texts = self._texts.get(column) or _positions(domain.size(column))
@@ -149,19 +138,7 @@ class LanguageModel(RecordModel):
         A given code that no record had is not written, or in an ordered column the nearest code is.
         """
         check_sample(self.domain, n, given)
-        codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        known = {c: self._lookups[c].places[column] for c, column in codes.items()}
-        if unseen := [c for c, places in known.items() if (places == self._lookups[c].size).any()]:
-            warn_caller(
-                ConditionWarning(
-                    f"no record had some of the codes that are given of {', '.join(map(repr, unseen))}; other columns "
-                    "are drawn there as if these were not given"
-                )
-            )
-        drawn = self._completed(known, n, rng)
-        if given is None:
-            return drawn
-        return EncodedTable(self.domain, tuple(codes.get(c, drawn.column(c)) for c in self.domain))
+        return self._decoded(self._completed(self._given_places(given), n, rng), given)
 
     def restricted(self, weights: Weights) -> Restricted:
         """Return the records that satisfy conditions: columns with conditions are written first, the others after.
@@ -173,10 +150,10 @@ class LanguageModel(RecordModel):
         Raises:
             ResourceError: If fewer than one row in 10,000 would be kept.
         """
-        masks = {c: weights[c][self._lookups[c].codes] for c in self.domain if c in weights}
+        masks = {c: weights[c][self._lookup(c).codes] for c in self.domain if c in weights}
         if not masks:
             return Restricted(1.0, self.sample)
-        columns = rarest_first(self._lookups, masks)
+        columns = rarest_first({c: self._lookup(c) for c in masks}, masks)
         allowed = {c: Allowed.of(self._spellings[self.domain.index(c)], masks[c]) for c in columns}
 
         def tried(n: int, rng: np.random.Generator) -> Tried:
@@ -191,13 +168,14 @@ class LanguageModel(RecordModel):
             return rows, shared, kept if shared > 0 else np.zeros(n)
 
         def finished(rows: Places, rng: np.random.Generator) -> EncodedTable:
-            return self._completed({c: rows[:, j] for j, c in enumerate(columns)}, len(rows), rng)
+            known = {c: rows[:, j] for j, c in enumerate(columns)}
+            return self._decoded(self._completed(known, len(rows), rng))
 
         one_token = len(columns) == 1 and self._spellings[self.domain.index(columns[0])].nodes.shape[1] <= 1
         return conditions_first(tried, finished, is_exact=one_token)
 
-    def _completed(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> EncodedTable:
-        """Write n rows: known places of some columns, and then the others, each in random order."""
+    def _completed(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> Places:
+        """Write n rows [n, columns]: known places of some columns, then the others, each in random order."""
         rows = np.zeros((n, len(self.domain)), dtype=np.intp)
         before = [self.domain.index(c) for c in known]
         after = [j for j, name in enumerate(self.domain) if name not in known]
@@ -209,11 +187,7 @@ class LanguageModel(RecordModel):
                 rows[part, column] = places
             for column in rng.permutation(after).astype(int).tolist():
                 rows[part, column] = pages.write(column, rng)
-        columns = []
-        for j, lookup in enumerate(self._lookups.values()):
-            # A given code without records has no place, and is put back by the caller.
-            columns.append(lookup.codes[np.minimum(rows[:, j], lookup.size - 1)].astype(np.uint64))
-        return EncodedTable(self.domain, tuple(columns))
+        return rows
 
     def _parts(self, n: int) -> list[slice]:
         """Return parts of n rows for which what the network keeps of them is small."""
@@ -226,13 +200,8 @@ class LanguageModel(RecordModel):
         return Pages(self._spellings, self._weights, heads=self.heads, n=n, columns=columns)
 
     @cached_property
-    def _lookups(self) -> dict[str, ColumnLookup]:
-        lookups = column_lookups(self.domain, self._one_way, waves=_WAVES)
-        return dict(zip(self.domain, lookups, strict=True))
-
-    @cached_property
     def _spellings(self) -> list[Spelling]:
-        return [spelling(self._letters[c], self._lookups[c].log_shares) for c in self.domain]
+        return [spelling(self._letters[c], self._lookup(c).log_shares) for c in self.domain]
 
     def _shapes(self, spellings: Sequence[Spelling]) -> dict[str, tuple[int, ...]]:
         places, tokens = [s.places for s in spellings], [s.tokens for s in spellings]
@@ -245,27 +214,23 @@ class LanguageModel(RecordModel):
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: domain and options as facts; marginals, letters and weights as arrays."""
         facts = {
-            **stored_facts(self),
-            "ordered": [c for c in self.domain if c in self.domain.ordered],
-            "used": [lookup.size for lookup in self._lookups.values()],
+            **self._column_facts(),
+            "used": [lookup.size for lookup in self._lookups],
             "places": [s.places for s in self._spellings],
             "letters": [s.letters for s in self._spellings],
         }
-        arrays = {f"weights/{name}": array for name, array in self._weights.items()}
         letters = np.concatenate([self._letters[c].ravel() for c in self.domain])
-        one_way = np.concatenate([self._one_way[c] for c in self.domain])
-        return facts, arrays | {"one_way": one_way, "letters": letters}
+        return facts, weight_arrays(self._weights) | {"one_way": self._one_way_array(), "letters": letters}
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
         """Return the bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
         with whole_model():
             model, shapes, cells = cls._read(facts)
-            sizes = {f"weights/{name}": 4 * math.prod(shape) for name, shape in shapes.items()}
             return {
                 "one_way": 8 * sum(model.domain.sizes),
                 "letters": 2 * sum(map(math.prod, cells)),
-                **sizes,
+                **weight_bytes(shapes),
             }
 
     @classmethod
@@ -273,30 +238,17 @@ class LanguageModel(RecordModel):
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():
             model, shapes, cells = cls._read(facts)
-            one_way, letters = np.asarray(arrays["one_way"]), np.asarray(arrays["letters"])
-            if one_way.shape != (sum(model.domain.sizes),) or one_way.dtype != np.float64:
-                raise ValueError("one-way marginals of another domain")
+            letters = np.asarray(arrays["letters"])
             if letters.shape != (sum(map(math.prod, cells)),) or letters.dtype != np.uint16:
                 raise ValueError("texts of another domain")
             if (letters >= MOST_LETTERS).any():
                 raise ValueError("more letters than there can be")
-            weights = {n.removeprefix("weights/"): a for n, a in arrays.items() if n.startswith("weights/")}
-            if {n: a.shape for n, a in weights.items()} != shapes:
-                raise ValueError("weights of another network")
-            if not all(a.dtype == np.float32 and np.isfinite(a).all() for a in [*weights.values()]):
-                raise ValueError("weights that are no numbers")
-            if not np.isfinite(one_way).all():
-                raise ValueError("marginals that are no numbers")
-            counts = np.split(one_way, np.cumsum(model.domain.sizes)[:-1])
             parts = np.split(letters, np.cumsum([math.prod(shape) for shape in cells])[:-1])
             found = replace(
-                model,
-                _one_way=dict(zip(model.domain.columns, counts, strict=True)),
+                model._with_one_way(arrays["one_way"], [used for used, _ in cells]),
                 _letters={c: p.reshape(s) for c, p, s in zip(model.domain, parts, cells, strict=True)},
-                _weights=weights,
+                _weights=read_weights(arrays, shapes),
             )
-            if [lookup.size for lookup in found._lookups.values()] != [used for used, _ in cells]:
-                raise ValueError("another number of codes with records")
             if [s.letters for s in found._spellings] != list(facts["letters"]):
                 raise ValueError("another number of letters")
             return found
@@ -306,13 +258,14 @@ class LanguageModel(RecordModel):
         cls, facts: Mapping[str, Any]
     ) -> tuple[Self, dict[str, tuple[int, ...]], list[tuple[int, int]]]:
         """Return a model without its arrays, the shapes of its weights, and codes and places of each column."""
-        domain, total, options = read_facts(cls, facts)
-        domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
-        used, places, letters = ([int(x) for x in facts[name]] for name in ("used", "places", "letters"))
-        for size, k, n_places, n_letters in zip(domain.sizes, used, places, letters, strict=True):
-            if not (0 < k <= size and 0 <= n_places <= MOST_PLACES and 0 < n_letters <= MOST_LETTERS):
-                raise ValueError("more codes, places or letters than there can be")
-        model = replace(cls(**options), _domain=domain, _total=total)
+        model = cls._of_facts(facts)
+        used, places, letters = (
+            model._used(facts),
+            *([int(x) for x in facts[name]] for name in ("places", "letters")),
+        )
+        for _, n_places, n_letters in zip(used, places, letters, strict=True):
+            if not (0 <= n_places <= MOST_PLACES and 0 < n_letters <= MOST_LETTERS):
+                raise ValueError("more places or letters than there can be")
         tokens = [a * b for a, b in zip(places, letters, strict=True)]
         shapes = shapes_of(places, tokens, units=model.units, layers=model.layers)
         return model, shapes, list(zip(used, places, strict=True))

@@ -20,10 +20,10 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, check_sample
 from syntabula.models.product_mixture import ProductMixture
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import read_facts, stored_facts, whole_model
-from syntabula.record_models.base import RecordModel
+from syntabula.models.storage import whole_model
 from syntabula.record_models.blocks import FloatTable
 from syntabula.record_models.encoding import Encoder, Encoding, Widths, fitted_encoding, made_up_encoding
+from syntabula.record_models.lookup_model import LookupModel, read_weights, weight_arrays, weight_bytes
 from syntabula.record_models.loop import Descent, Pick, Trainable, Training, evenly, seconds_per_step, train
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ MIXED, _NUMBERS_MIXED = 8192, 30_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LatentRows(RecordModel, ABC):
+class LatentRows(LookupModel, ABC):
     """Rows whose columns are independent given hidden normal numbers, which a network turns into distributions.
 
     Marginals, conditions and given columns are answered by up to 8,192 draws of the hidden numbers, always the same
@@ -53,14 +53,10 @@ class LatentRows(RecordModel, ABC):
 
     modes: int = 10
     hidden: int | None = None
-    _domain: Domain | None = field(default=None, repr=False)
-    _total: float = field(default=1.0, repr=False)
-    _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     _encoding: Encoding | None = field(default=None, repr=False)
     _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     _noisy: bool = field(default=False, repr=False)
 
-    kind: ClassVar[str]
     _descent: ClassVar[Descent] = Descent()
 
     def __post_init__(self) -> None:
@@ -105,9 +101,9 @@ class LatentRows(RecordModel, ABC):
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training takes, from a timed step on a made-up batch."""
-        batch = max(min(training.batch, n_rows), 1)
+        batch = training.batch_of(n_rows)
         encoding, chances = made_up_encoding(domain, self.modes)
-        seconds = training.steps_for(n_rows) * seconds_per_step(
+        each_step = seconds_per_step(
             lambda device, random: self._network(Encoder(encoding, chances, device), random),
             tuple(lookup.size for lookup in encoding.lookups),
             training,
@@ -115,8 +111,7 @@ class LatentRows(RecordModel, ABC):
             descent=self._descent,
             picks=self._picks(encoding),
         )
-        if training.seconds is not None:
-            seconds = min(seconds, training.seconds)
+        seconds = training.seconds_for(n_rows, each_step)
         # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
         shapes = self._trained_shapes(encoding.widths)
         numbers = 7 * sum(math.prod(shape) for shape in shapes.values()) + n_rows * len(domain)
@@ -152,16 +147,6 @@ class LatentRows(RecordModel, ABC):
             _encoding=encoding,
             _weights=self._kept(weights, encoding, records.n_rows, np.random.default_rng(seed)),
         )
-
-    @property
-    def domain(self) -> Domain:
-        """The domain that the model is bound to."""
-        return bound(self._domain)
-
-    @property
-    def total(self) -> float:
-        """Number of records that it was trained on."""
-        return self._total
 
     @property
     def _fitted(self) -> Encoding:
@@ -207,14 +192,13 @@ class LatentRows(RecordModel, ABC):
         """Return all that a file needs: domain and options as facts, marginals, modes and weights as arrays."""
         encoding = self._fitted
         facts = {
-            **stored_facts(self),
-            "ordered": [c for c in self.domain if c in self.domain.ordered],
+            **self._column_facts(),
             "used": [lookup.size for lookup in encoding.lookups],
             "n_modes": encoding.n_modes,
             "noisy": self._noisy,
         }
-        arrays = {f"weights/{name}": array for name, array in self._weights.items()} | encoding.arrays()
-        return facts, arrays | {"one_way": np.concatenate([self._one_way[c] for c in self.domain])}
+        arrays = weight_arrays(self._weights) | encoding.arrays()
+        return facts, arrays | {"one_way": self._one_way_array()}
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
@@ -222,46 +206,25 @@ class LatentRows(RecordModel, ABC):
         with whole_model():
             model, used, n_modes = cls._read(facts)
             shapes = model._kept_shapes(Widths.of(used, n_modes))
-            sizes = {f"weights/{name}": 4 * math.prod(shape) for name, shape in shapes.items()}
-            modes = 8 * sum(n_modes)
-            return {"one_way": 8 * sum(model.domain.sizes), "centres": modes, "reaches": modes, **sizes}
+            modes, weights = 8 * sum(n_modes), weight_bytes(shapes)
+            return {"one_way": 8 * sum(model.domain.sizes), "centres": modes, "reaches": modes, **weights}
 
     @classmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():
             model, used, n_modes = cls._read(facts)
-            one_way = np.asarray(arrays["one_way"])
-            if one_way.shape != (sum(model.domain.sizes),) or one_way.dtype != np.float64:
-                raise ValueError("one-way marginals of another domain")
-            if not np.isfinite(one_way).all():
-                raise ValueError("marginals that are no numbers")
-            counts = dict(
-                zip(model.domain, np.split(one_way, np.cumsum(model.domain.sizes)[:-1]), strict=True)
-            )
-            encoding = Encoding.from_arrays(model.domain, counts, n_modes, arrays)
-            if [lookup.size for lookup in encoding.lookups] != used:
-                raise ValueError("another number of codes with records")
-            weights = {n: a for n, a in arrays.items() if n not in ("one_way", "centres", "reaches")}
-            weights = {n.removeprefix("weights/"): a for n, a in weights.items()}
-            if {n: a.shape for n, a in weights.items()} != dict(model._kept_shapes(encoding.widths)):
-                raise ValueError("weights of another network")
-            if not all(a.dtype == np.float32 and np.isfinite(a).all() for a in weights.values()):
-                raise ValueError("weights that are no numbers")
-            return replace(model, _one_way=counts, _encoding=encoding, _weights=weights)
+            model = model._with_one_way(arrays["one_way"], used)
+            encoding = Encoding.from_arrays(model.domain, model._one_way, n_modes, arrays)
+            weights = read_weights(arrays, model._kept_shapes(encoding.widths))
+            return replace(model, _encoding=encoding, _weights=weights)
 
     @classmethod
     def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[int], list[int]]:
         """Return a model without its arrays, the codes with records of each column, and its modes."""
-        domain, total, options = read_facts(cls, facts)
-        domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
-        used, n_modes = ([int(size) for size in facts[name]] for name in ("used", "n_modes"))
-        if len(used) != len(domain) or len(n_modes) != len(domain):
-            raise ValueError("another number of columns")
-        if any(not 0 < u <= size for u, size in zip(used, domain.sizes, strict=True)):
-            raise ValueError("another number of codes")
+        model = cls._of_facts(facts)
+        used, n_modes = model._used(facts), [int(size) for size in facts["n_modes"]]
         if any(not 0 <= n <= u for n, u in zip(n_modes, used, strict=True)):
             raise ValueError("another number of modes")
         # Older files have no such fact, as there was no training with noise.
-        noisy = bool(facts.get("noisy", False))
-        return replace(cls(**options), _domain=domain, _total=total, _noisy=noisy), used, n_modes
+        return replace(model, _noisy=bool(facts.get("noisy", False))), used, n_modes

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.measurement import FloatArray
-from syntabula.record_models.any_order_sampling import Places, drawn_from
+from syntabula.record_models.any_order_sampling import drawn_from
+from syntabula.record_models.representation import Places
 
 _LEAST = 1e-30
 

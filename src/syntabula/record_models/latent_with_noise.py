@@ -14,7 +14,7 @@ from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray
-from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator
+from syntabula.privacy.training.records import RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.encoding import FEW_CODES, Encoder, Encoding, plain_encoding
 from syntabula.record_models.latent import MIXED, LatentRows
 from syntabula.record_models.loop import Trainable, Training
@@ -76,7 +76,7 @@ class NoisyLatentRows(LatentRows, ABC):
         """Say what so many steps with noise take, from a timed step on made-up records."""
         sizes = tuple(min(size, self.levels) for size in domain.sizes)
         merged = Domain(domain.columns, sizes)
-        batch = max(round(min(noisy.rate * n_rows, MOST_RECORDS)), 1)
+        batch = noisy.batch_of(n_rows)
         model = replace(self, _noisy=True)
         encoding = plain_encoding(merged, {c: np.ones(merged.size(c)) for c in merged})
         seconds = steps * seconds_per_noisy_step(

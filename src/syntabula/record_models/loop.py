@@ -12,7 +12,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, positive, real, words
 from syntabula._extras import require
-from syntabula._planning import Progress
+from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device, training_threads
 
@@ -26,6 +26,7 @@ _LEAST_STEPS, _MOST_STEPS = 1000, 6000
 _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
+_TIMED_STEPS = 3
 WEIGHT_DECAY = 1e-4
 _LAST_PART = 0.8
 
@@ -84,6 +85,14 @@ class Training:
             return self.steps
         wanted = math.ceil(_PASSES * (1 - self.held_out) * n_rows / self.batch)
         return min(max(wanted, _LEAST_STEPS), _MOST_STEPS)
+
+    def seconds_for(self, n_rows: int, each_step: float) -> float:
+        """Return the most seconds for a table of so many rows, from those of a step."""
+        return min(self.steps_for(n_rows) * each_step, math.inf if self.seconds is None else self.seconds)
+
+    def batch_of(self, n_rows: int) -> int:
+        """Return the size of a batch from so many records."""
+        return max(min(self.batch, n_rows), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,6 +341,8 @@ def seconds_per_step(
     taken: list[float] = []
     torch = require("torch", "neural")
     device = pick_device(training.device)
+    repeats = _TIMED_STEPS if times_are_asked() else 1
+    batch = batch if times_are_asked() else min(batch, TRIED_RECORDS)
     on_processor = device.type == "cpu"
     # What others do on the machine just now is not to be in it.
     clock, share = (process_time, training.threads) if on_processor else (perf_counter, 1)
@@ -341,7 +352,7 @@ def seconds_per_step(
         places = torch.rand((batch, len(sizes)), generator=random, device=device)
         table = (places * torch.tensor(sizes, device=device)).long()
         run = _Run(network, table, table[:0], random, training, descent, picks)
-        for step in range(3):
+        for step in range(repeats):
             began = clock()
             float(run._step(0.5, step).sum())
             taken.append((clock() - began) / share)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise, positive, real
 from syntabula._extras import require
-from syntabula._planning import Progress
+from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
 from syntabula.errors import ReleaseFileError
 from syntabula.models.row_fitting import pick_device, training_threads
 from syntabula.privacy.journal import Checkpoint
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _STEPS, _LEAST_STEPS, _MOST_STEPS = 300, 100, 2000
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CHECKPOINTS = 5
+_TIMED_STEPS = 3
 _TIMED_SCALE = 2.0**30
 
 
@@ -77,6 +78,10 @@ class NoisyTraining:
             return self.steps
         return min(max(math.ceil(_STEPS * math.sqrt(epsilon)), _LEAST_STEPS), _MOST_STEPS)
 
+    def batch_of(self, n_rows: int) -> int:
+        """Return how many of so many records are in a step, on average."""
+        return max(round(min(self.rate * n_rows, MOST_RECORDS)), 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PaidTraining:
@@ -102,6 +107,20 @@ class PaidTraining:
     def rate(self) -> float:
         """Chance of a record to be in a step; lower than asked for where that would be more than a step may take."""
         return min(self.noisy.rate, 0.9 * MOST_RECORDS / self.total)
+
+
+@runtime_checkable
+class Followed(Trainable, Protocol):
+    """A network with public rows that follow its weights, and that the losses of records depend on."""
+
+    @property
+    def rows(self) -> Tensor:
+        """Whole numbers, which a resumed run goes on from [rows, columns]."""
+        ...
+
+    def follow(self, step: int) -> None:
+        """Change the rows in place before a step, by weights, rows and the number of the step alone."""
+        ...
 
 
 def train_with_noise(
@@ -153,7 +172,7 @@ def train_with_noise(
         )
         if session.resumed is not None:
             weights.restore(session.resumed)
-        _take_steps(session, weights, network.parameters, steps, progress)
+        _take_steps(session, weights, network, steps, progress)
         return arrays_of(dict(zip(network.parameters, weights.mean, strict=True)))
 
 
@@ -163,6 +182,7 @@ class _Weights:
     def __init__(self, network: Trainable, noisy: NoisyTraining) -> None:
         torch = require("torch", "neural")
         self._weights = list(network.parameters.values())
+        self._beside = [network.rows] if isinstance(network, Followed) else []
         self.mean = [w.detach().clone() for w in self._weights]
         self._noisy = noisy
         self._optimiser = torch.optim.AdamW(
@@ -185,6 +205,7 @@ class _Weights:
         torch = require("torch", "neural")
         moments = [self._optimiser.state[w] for w in self._weights]
         parts = [*self._weights, *self.mean, *(m[name] for name in _MOMENTS for m in moments)]
+        parts += [rows.float() for rows in self._beside]
         found: NDArray[np.float32] = torch.cat([part.detach().flatten() for part in parts]).cpu().numpy()
         return found
 
@@ -193,14 +214,18 @@ class _Weights:
         torch = require("torch", "neural")
         device = self._weights[0].device
         sizes = [w.numel() for w in self._weights] * (2 + len(_MOMENTS))
+        sizes += [rows.numel() for rows in self._beside]
         values = np.array(checkpoint.values, np.float32)
         if values.size != sum(sizes):
             raise ReleaseFileError(
                 "the journal is damaged: its checkpoint does not fit the network; put back the file as the run left it"
             )
         pieces = torch.as_tensor(values, device=device).split(sizes)
-        n = len(self._weights)
+        n, beside = len(self._weights), len(self._beside)
         with torch.no_grad():
+            for rows, piece in zip(self._beside, pieces[len(pieces) - beside :], strict=True):
+                rows.copy_(piece.reshape(rows.shape))
+            pieces = pieces[: len(pieces) - beside]
             for place, weight in enumerate(self._weights):
                 parts = [piece.reshape(weight.shape) for piece in pieces[place::n]]
                 weight.copy_(parts[0])
@@ -213,7 +238,7 @@ class _Weights:
 def _take_steps(
     session: TrainingSession,
     weights: _Weights,
-    parameters: Mapping[str, Tensor],
+    network: Trainable,
     steps: int,
     progress: Progress,
 ) -> None:
@@ -221,8 +246,10 @@ def _take_steps(
     began = perf_counter()
     progress(TRAIN, first / steps)
     for step in range(first, steps):
+        if isinstance(network, Followed):
+            network.follow(step)
         for name, gradient in session.gradient().items():
-            parameters[name].grad = gradient
+            network.parameters[name].grad = gradient
         weights.step(step / steps, step)
         if (step + 1) % every == 0 or step + 1 == steps:
             session.checkpoint(weights.state())
@@ -243,10 +270,11 @@ def seconds_per_noisy_step(
     taken: list[float] = []
     torch = require("torch", "neural")
     device = pick_device(training.device)
+    repeats = _TIMED_STEPS if times_are_asked() else 1
     on_processor = device.type == "cpu"
     clock, share = (process_time, training.threads) if on_processor else (perf_counter, 1)
     # A step takes many records so many at a time.
-    tried = min(batch, RECORDS_AT_ONCE)
+    tried = min(batch, RECORDS_AT_ONCE if times_are_asked() else TRIED_RECORDS)
     with training_threads(training.threads):
         random = torch.Generator(device).manual_seed(0)
         network = make(device, random)
@@ -254,7 +282,7 @@ def seconds_per_noisy_step(
         table = torch.rand((tried, len(sizes)), generator=random, device=device)
         table = (table * torch.tensor(sizes, device=device)).long()
         weights, noise = _Weights(network, noisy), SeededNoise(0)
-        for step in range(3):
+        for step in range(repeats):
             began = clock()
             sums = clipped_sum(network.losses, parameters, table, random, clip=noisy.clip)
             for name, p in parameters.items():
@@ -262,6 +290,8 @@ def seconds_per_noisy_step(
             weights.step(0.5, step)
             summed = (clock() - began) / share
             began = clock()
+            if isinstance(network, Followed):
+                network.follow(step)
             noise.gaussian_vector(
                 np.zeros(sum(p.numel() for p in parameters.values()), np.int64), _TIMED_SCALE
             )

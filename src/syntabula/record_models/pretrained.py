@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,9 +21,13 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, check_sample
 from syntabula.models.row_fitting import pick_device
-from syntabula.models.storage import read_facts, stored_facts, whole_model
-from syntabula.record_models.any_order_sampling import Places
-from syntabula.record_models.base import RecordModel
+from syntabula.models.storage import whole_model
+from syntabula.record_models.lookup_model import (
+    LookupModel,
+    read_weights,
+    weight_arrays,
+    weight_bytes,
+)
 from syntabula.record_models.loop import Training, seconds_per_step, train
 from syntabula.record_models.pretrained_folder import (
     EXTRA,
@@ -38,17 +41,16 @@ from syntabula.record_models.pretrained_folder import (
     tokenise_with,
 )
 from syntabula.record_models.pretrained_writing import TokenPages, WrittenRecords
-from syntabula.record_models.representation import ColumnLookup, column_lookups, warn_of_unseen
+from syntabula.record_models.representation import Places, column_lookups
 from syntabula.record_models.token_texts import TokenTexts
 
 _ROWS_AT_ONCE = 256
 _TIMED_RECORDS = 2
 _USUAL_CODES = 300
-_WAVES = 1  # of no use here, but only ordered columns have them, and take the nearest code
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PretrainedLanguage(RecordModel):
+class PretrainedLanguage(LookupModel):
     """Fine-tunes a causal language model in a folder of the user's on records written as clauses in random order.
 
     Borisov et al. (2023), with low-rank updates of all linear layers (Hu et al. 2022, "LoRA"). The loss is that of
@@ -71,9 +73,6 @@ class PretrainedLanguage(RecordModel):
     model_path: str = ""
     rank: int = 16
     strength: float = 32.0
-    _domain: Domain | None = field(default=None, repr=False)
-    _total: float = field(default=1.0, repr=False)
-    _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     _known: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
     _texts: TokenTexts | None = field(default=None, repr=False)
     _config: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -89,19 +88,13 @@ class PretrainedLanguage(RecordModel):
             check_folder(self.model_path)
 
     @property
-    def domain(self) -> Domain:
-        """The domain that the model is bound to."""
-        return bound(self._domain)
-
-    @property
-    def total(self) -> float:
-        """Number of records that it was trained on."""
-        return self._total
+    def _n_waves(self) -> int:
+        return 1  # of no use here, but only ordered columns have them, and take the nearest code
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training takes, from a timed step on a few made-up records."""
         model, tokenizer = read_base(self.model_path)
-        batch = max(min(training.batch, n_rows), 1)
+        batch = training.batch_of(n_rows)
         usual = tuple(min(size, _USUAL_CODES) for size in domain.sizes)
         texts = TokenTexts.of(
             start_of(tokenizer),
@@ -113,9 +106,7 @@ class PretrainedLanguage(RecordModel):
         seconds = seconds_per_step(
             lambda device, random: self._network(model, texts, device, random), usual, training, timed
         )
-        seconds *= training.steps_for(n_rows) * batch / timed
-        if training.seconds is not None:
-            seconds = min(seconds, training.seconds)
+        seconds = training.seconds_for(n_rows, seconds * batch / timed)
         weights = sum(p.numel() for p in model.parameters())
         units, layers = model.get_output_embeddings().weight.shape[1], _layers(model)
         # The model, twice when its updates are added; what a batch leaves for its gradient; the table.
@@ -143,7 +134,7 @@ class PretrainedLanguage(RecordModel):
             MissingExtraError: If a library is missing.
         """
         model, tokenizer = read_base(self.model_path)
-        lookups = column_lookups(domain, one_way, waves=_WAVES)
+        lookups = column_lookups(domain, one_way, waves=self._n_waves)
         written = {}
         for column, lookup in zip(domain, lookups, strict=True):
             known = self._known.get(column) or _positions(domain.size(column))
@@ -205,19 +196,12 @@ class PretrainedLanguage(RecordModel):
             MissingExtraError: If a library is missing.
         """
         check_sample(self.domain, n, given)
-        codes = {} if given is None else {c: given.column(c) for c in given.domain}
-        known = {c: self._lookups[c].places[column] for c, column in codes.items()}
-        warn_of_unseen([c for c, places in known.items() if (places == self._lookups[c].size).any()])
+        known = self._given_places(given)
         rows = np.zeros((n, len(self.domain)), dtype=np.intp)
         for start in range(0, n, _ROWS_AT_ONCE):
             part = slice(start, min(start + _ROWS_AT_ONCE, n))
             self._write(rows[part], {c: places[part] for c, places in known.items()}, rng)
-        columns = []
-        for j, (name, lookup) in enumerate(self._lookups.items()):
-            # A given code without records has no place, and comes back as it was given.
-            drawn = lookup.codes[np.minimum(rows[:, j], lookup.size - 1)].astype(np.uint64)
-            columns.append(codes.get(name, drawn))
-        return EncodedTable(self.domain, tuple(columns))
+        return self._decoded(rows, given)
 
     def _write(self, rows: Places, known: Mapping[str, Places], rng: np.random.Generator) -> None:
         """Write rows [rows, columns] in place: known places of some columns, then the others, each in random order."""
@@ -237,11 +221,6 @@ class PretrainedLanguage(RecordModel):
         return self._texts
 
     @cached_property
-    def _lookups(self) -> dict[str, ColumnLookup]:
-        lookups = column_lookups(self.domain, self._one_way, waves=_WAVES)
-        return dict(zip(self.domain, lookups, strict=True))
-
-    @cached_property
     def _model(self) -> Any:
         torch = require("torch", "neural")
         with whole_model():
@@ -256,8 +235,7 @@ class PretrainedLanguage(RecordModel):
         texts = self._bound_texts
         values = [value for column in texts.values for value in column]
         facts = {
-            **stored_facts(self),
-            "ordered": [c for c in self.domain if c in self.domain.ordered],
+            **self._column_facts(),
             "used": [len(column) for column in texts.values],
             "start": list(texts.start),
             "prefixes": [list(prefix) for prefix in texts.prefixes],
@@ -265,9 +243,8 @@ class PretrainedLanguage(RecordModel):
             "config": json.dumps(self._config),
             "network": {name: list(array.shape) for name, array in self._weights.items()},
         }
-        arrays = {f"weights/{name}": array for name, array in self._weights.items()}
-        return facts, arrays | {
-            "one_way": np.concatenate([self._one_way[c] for c in self.domain]),
+        return facts, weight_arrays(self._weights) | {
+            "one_way": self._one_way_array(),
             "lengths": np.array([len(value) for value in values], dtype=np.int32),
             "tokens": np.array([token for value in values for token in value], dtype=np.int32),
         }
@@ -281,7 +258,7 @@ class PretrainedLanguage(RecordModel):
                 "one_way": 8 * sum(model.domain.sizes),
                 "lengths": 4 * sum(used),
                 "tokens": 4 * int(facts["tokens"]),
-                **{f"weights/{name}": 4 * math.prod(shape) for name, shape in shapes.items()},
+                **weight_bytes(shapes),
             }
 
     @classmethod
@@ -289,20 +266,11 @@ class PretrainedLanguage(RecordModel):
         """Rebuild a model from `state`, without any library; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():
             model, used, shapes = cls._read(facts)
-            kinds = {"one_way": np.float64, "lengths": np.int32, "tokens": np.int32}
-            one_way, lengths, tokens = (np.asarray(arrays[name]) for name in kinds)
-            if any(np.asarray(arrays[name]).dtype != kind for name, kind in kinds.items()):
+            lengths, tokens = (np.asarray(arrays[name]) for name in ("lengths", "tokens"))
+            if lengths.dtype != np.int32 or tokens.dtype != np.int32:
                 raise ValueError("arrays of another type")
-            if one_way.shape != (sum(model.domain.sizes),) or not np.isfinite(one_way).all():
-                raise ValueError("one-way marginals of another domain")
             if lengths.shape != (sum(used),) or (lengths < 1).any() or tokens.shape != (int(lengths.sum()),):
                 raise ValueError("texts of another domain")
-            weights = {name: np.asarray(arrays[f"weights/{name}"]) for name in shapes}
-            if len(arrays) != len(weights) + len(kinds) or any(
-                array.dtype != np.float32 or array.shape != shapes[name] or not np.isfinite(array).all()
-                for name, array in weights.items()
-            ):
-                raise ValueError("weights of another network, or no numbers")
             values = [tuple(v.tolist()) for v in np.split(tokens, np.cumsum(lengths)[:-1])]
             ends = np.cumsum([0, *used])
             texts = TokenTexts(
@@ -311,28 +279,23 @@ class PretrainedLanguage(RecordModel):
                 tuple(tuple(values[a:b]) for a, b in pairwise(ends.tolist())),
             )
             texts.check(used)
-            counts = np.split(one_way, np.cumsum(model.domain.sizes)[:-1])
-            one_way_of = dict(zip(model.domain.columns, counts, strict=True))
-            found = replace(model, _one_way=one_way_of, _texts=texts, _weights=weights)
-            if [lookup.size for lookup in found._lookups.values()] != used:
-                raise ValueError("another number of codes with records")
-            return found
+            model = model._with_one_way(arrays["one_way"], used)
+            return replace(model, _texts=texts, _weights=read_weights(arrays, shapes))
 
     @classmethod
     def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[int], dict[str, tuple[int, ...]]]:
         """Return a model without its arrays, the numbers of codes with records, and the shapes of its weights."""
-        domain, total, options = read_facts(cls, facts)
-        if options["model_path"]:
+        if facts["model_path"]:
             raise ValueError("a folder that is no part of a file")
-        domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
-        used, config = [int(size) for size in facts["used"]], json.loads(facts["config"])
-        if len(used) != len(domain) or not isinstance(config, dict) or not facts["network"]:
-            raise ValueError("another number of columns, or no network")
+        model = cls._of_facts(facts)
+        config = json.loads(facts["config"])
+        if not isinstance(config, dict) or not facts["network"]:
+            raise ValueError("no network")
         check_config(config, "this file")
         shapes = {str(name): tuple(int(k) for k in shape) for name, shape in facts["network"].items()}
         if min(k for shape in shapes.values() for k in (1, *shape)) < 1:
             raise ValueError("weights without numbers")
-        return replace(cls(**options), _domain=domain, _total=total, _config=config), used, shapes
+        return replace(model, _config=config), model._used(facts), shapes
 
 
 class _Tuned(WrittenRecords):

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
-from syntabula.record_models.any_order_sampling import Places, drawn_from
+from syntabula.record_models.any_order_sampling import drawn_from
+from syntabula.record_models.representation import Places
 from syntabula.record_models.token_texts import TokenTexts
 
 if TYPE_CHECKING:

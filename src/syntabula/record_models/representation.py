@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -15,7 +16,10 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 
 FloatTable = NDArray[np.float32]
+Places = NDArray[np.intp]
+"""Positions of codes among those of their column that have records; their number for a code without."""
 
+_USUAL_BINS = 300
 _SPREAD_OVER_COLUMN = 1.0
 """Records that are added to a column, in equal parts to its codes, so that none has probability 0."""
 
@@ -78,6 +82,19 @@ def column_lookup(counts: FloatArray, *, waves: int | None) -> ColumnLookup:
 def column_lookups(domain: Domain, counts: Mapping[str, FloatArray], *, waves: int) -> list[ColumnLookup]:
     """Return the lookups of all columns, by their one-way marginals."""
     return [column_lookup(counts[c], waves=waves if c in domain.ordered else None) for c in domain]
+
+
+def usual_sizes(domain: Domain, labels: float = math.inf) -> tuple[int, ...]:
+    """Return how many codes of each column a table usually has, to time a step on made-up records.
+
+    Bins may be a thousand, but are few more than 300 unless most values are frequent ones.
+
+    Args:
+        domain: The columns.
+        labels: Most codes of a column without an order.
+    """
+    most = [_USUAL_BINS if column in domain.ordered else labels for column in domain]
+    return tuple(int(min(pair)) for pair in zip(domain.sizes, most, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

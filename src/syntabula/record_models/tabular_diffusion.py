@@ -12,11 +12,11 @@ import numpy as np
 from syntabula._arguments import count, flag, normalise
 from syntabula.marginals.domain import Domain
 from syntabula.models.restricted import Restricted, Weights, by_trying
-from syntabula.record_models.codes_network import CodesNetwork, Places
+from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.record_models.denoiser import DenoisingNetwork, SeparateDenoising, first_weights, shapes_of
 from syntabula.record_models.denoising import ROWS_AT_ONCE, Denoising, first_cuts, with_marginals
 from syntabula.record_models.diffusion import cosine_schedule, strided_levels
-from syntabula.record_models.representation import ColumnLookup
+from syntabula.record_models.representation import ColumnLookup, Places
 
 _TRIED = 20_000
 _NOISY_DRAWS = 8

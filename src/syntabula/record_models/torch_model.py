@@ -15,8 +15,8 @@ from syntabula._extras import require
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.models.row_fitting import training_threads
-from syntabula.record_models.codes_network import CodesNetwork, Places
-from syntabula.record_models.representation import ColumnLookup
+from syntabula.record_models.codes_network import CodesNetwork
+from syntabula.record_models.representation import ColumnLookup, Places
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

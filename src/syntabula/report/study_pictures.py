@@ -1,4 +1,4 @@
-"""Pictures of what the cells of a study keep: single marginals, planes of rows, associations, losses."""
+"""Pictures of what the cells of a study keep: single marginals, bins, planes of rows, associations, losses."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from syntabula.report.svg import HEAT, LINE, REAL, SYNTHETIC, TEXT, drawn
 _WIDTH, _HEIGHT = 330, 250
 _SQUARE = 250
 _MOST_COLUMNS = 30
+_STRIP = 80
 
 Picture = tuple[str, str]
 
@@ -105,6 +106,40 @@ def _rounds(rows: Sequence[Row], place: str) -> list[Picture]:
     return [(title, drawn(_WIDTH, _HEIGHT, draw, title))]
 
 
+def _bins(rows: Sequence[Row], place: str) -> list[Picture]:
+    """Draw a column under the bins of each discretizer, as densities."""
+    if not rows:
+        return []
+    height = _STRIP * len(rows) + 40
+
+    def draw(figure: Any) -> None:
+        for number, row in enumerate(sorted(rows, key=lambda row: row.binning.label)):
+            found = row.kept["bins"]
+            edges = np.array(found["edges"])
+            even = np.linspace(edges[0], edges[-1], len(found["column"]) + 1)
+            bottom = 1 - (_STRIP * (number + 1) - 2) / height
+            axes = figure.add_axes((0.04, bottom, 0.92, (_STRIP - 22) / height))
+            column = np.array(found["column"]) / np.diff(even)
+            axes.stairs(column, even, fill=True, color=REAL, alpha=0.4, label="column")
+            density = np.array(found["shares"]) / np.diff(edges)
+            axes.stairs(density, edges, color=SYNTHETIC, linewidth=1.2, label="redrawn within bins")
+            axes.vlines(edges, 0, -0.08 * column.max(), color=SYNTHETIC, linewidth=1)
+            # Narrow bins of few values may be far denser than the column is drawn.
+            axes.set_ylim(-0.1 * column.max(), 1.3 * column.max())
+            axes.set_yticks([])
+            axes.set_xticks(
+                [] if number < len(rows) - 1 else [edges[0], (edges[0] + edges[-1]) / 2, edges[-1]]
+            )
+            axes.set_title(row.binning.label, loc="left", fontsize=9, color=TEXT, pad=2)
+        handles, labels = axes.get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="lower center", ncols=2, frameon=False, fontsize=9, labelcolor=TEXT
+        )
+
+    title = f"Bins: {place}"
+    return [(title, drawn(_WIDTH, height, draw, title))]
+
+
 def _plane(row: Row, place: str) -> Picture:
     def draw(figure: Any) -> None:
         axes = figure.add_axes((0.02, 0.1, 0.96, 0.88))
@@ -153,5 +188,6 @@ def _cell(axes: Any, across: int, down: int, strength: float) -> None:
 _OF_GROUP: Mapping[str, Callable[[Sequence[Row], str], list[Picture]]] = {
     "marginals": _marginals,
     "rounds": _rounds,
+    "bins": _bins,
 }
 _OF_ROW: Mapping[str, Callable[[Row, str], Picture]] = {"plane": _plane, "associations": _associations}

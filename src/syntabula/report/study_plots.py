@@ -22,6 +22,8 @@ COLOURS = (
 MARKERS = "os^Dv<>pX*"
 _DASHES = ("--", ":", "-.")
 _MOST_PANELS, _MOST_LINES, _MOST_TICKS = 12, 14, 9
+_MOST_LETTERS = 22
+"""Of a name in a legend with two columns; longer ones would be cut off at the edge."""
 
 Place = Callable[[Row], Any]
 
@@ -62,7 +64,8 @@ def _picture(
 ) -> str:
     ticks = sorted(dict.fromkeys(map(axis, rows)), key=_order)
     names = list(dict.fromkeys(map(lines, rows)))[:_MOST_LINES]
-    below = _LEGEND * -(-(len(names) + len(level)) // 2) + 44
+    ncols = 2 if max(map(len, map(_words, [*names, *level])), default=0) <= _MOST_LETTERS else 1
+    below = _LEGEND * -(-(len(names) + len(level)) // ncols) + 44
     height = _HEIGHT + below - 44
 
     def draw(figure: Any) -> None:
@@ -102,7 +105,7 @@ def _picture(
         axes.set_xticks([*chosen], labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
         axes.grid(axis="y", color=LINE, linewidth=0.6)
         axes.set_axisbelow(True)
-        figure.legend(loc="lower center", ncols=2, frameon=False, fontsize=9, labelcolor=TEXT)
+        figure.legend(loc="lower center", ncols=ncols, frameon=False, fontsize=9, labelcolor=TEXT)
 
     return drawn(_WIDTH, height, draw, f"{title} over {across}")
 

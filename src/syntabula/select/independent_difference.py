@@ -154,7 +154,7 @@ class IndependentDifference(Selector):
             measured += curator.measure(columns, share=rest, step=CHOSEN)
         for clique, weight in zip(marginals if pairs else [], weights, strict=False):
             part = rest * Fraction(weight, sum(weights))
-            measured += curator.measure([clique], share=part, step=CHOSEN)
+            measured += curator.measure([clique], share=part, step=CHOSEN, ahead=marginals)
         report(CHOSEN, 0.5)
         fitted = model.fit(measured)
         report("fit the model", 1.0)

@@ -23,17 +23,18 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
+from syntabula.privacy.units import LateUnits, Units, unit_key_of
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.learner import Learner, RestrictedLearner
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
     check_declared_memory,
-    planned_fit,
+    check_memory,
     preparation_of,
     unit_of,
 )
-from syntabula.synthesizers.reading import counted_columns, encoded, in_parts
+from syntabula.synthesizers.reading import counted_columns, encoded, in_parts, untyped
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec, Coercions
@@ -85,7 +86,7 @@ def fit(
         method.progress(_READ, 0.0)
     with _opened(method, source, schema, judged=judging is not None) as table:
         # Without a schema, the JSON records determine which columns there are, and their order.
-        of_json = isinstance(table, RawTable) and table.origin.container == "jsonl"
+        of_json = isinstance(table, RawTable | RawParts) and table.origin.container == "jsonl"
         keys_read = of_json and not is_whole(schema)
         if isinstance(table, RawParts):
             pass  # names are checked where they are read, before anything is spent
@@ -129,7 +130,7 @@ def fit_table(
 
     Args:
         method: The synthesizer to fit.
-        source: The table; for a text file whose types have to be found, its texts. A table in parts is declared whole.
+        source: The table; for text files whose types have to be found, their texts.
         schema: The declared columns, or those read off the table.
         journal: The journal to which spends are written, if any.
         strict: Whether to refuse values outside the schema.
@@ -137,14 +138,14 @@ def fit_table(
         owned: Whether nobody else has the table, so that its columns can be let go once they are coded.
         judging: What measures the model, if anything.
     """
-    types_found = not isinstance(source, RawTable | RawParts)
+    types_found = untyped(source) is not None
     names = tuple(source.columns if isinstance(source, RawTable) else source.names)
-    units = None
+    noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
+    units: Units | LateUnits | None = None
     if schema is not None and schema.unit is not None:
         from syntabula.prepare.persons import limited
 
-        assert not isinstance(source, RawParts)
-        source, units = limited(source, schema)
+        source, units = limited(source, schema, unit_key_of(noise), limit_mb=method.memory_mb)
     rules, declared = row_rules(schema), schema
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
@@ -160,7 +161,6 @@ def fit_table(
     )
     named, (method, chosen) = method.name, method.chosen_for(facts)
     report = method.progress or (lambda step, done: None)
-    noise = method.noise or (SecureNoise() if method.seed is None else SeededNoise(method.seed))
     computed = () if rules is None else (*rules.compiled.derived,)
     found = _to_find(source, schema, computed)
     if found and units is None and not is_exact:
@@ -174,17 +174,20 @@ def fit_table(
     def preparing(step: str, done: float) -> None:
         report(step, _PREPARED * done)
 
+    text = untyped(source)
     # One pass over a table in parts finds the values of all columns, and the number of records.
-    columns = counted_columns(source, prepared) if isinstance(source, RawParts) else None
+    columns = counted_columns(source, prepared) if isinstance(source, RawParts) and text is None else None
     counted = prepared.counted(source.n_rows, ledger, noise) if prepared.count else None
     table: RawTable | RawParts
-    if isinstance(source, RawTable | RawParts):
+    if text is None:
+        assert isinstance(source, RawTable | RawParts)
         table = source
     else:
-        typed = prepared.typed(source, declared, ledger, noise, counted=counted, progress=preparing)
+        typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
         table = typed if rules is None else _learned(rules, typed, strict=strict)
         found = _to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
+        columns = counted_columns(table, prepared) if isinstance(table, RawParts) else None
     raw = table if isinstance(table, RawTable) else columns
     assert raw is not None
     cut_off: dict[str, float] = {}
@@ -193,16 +196,14 @@ def fit_table(
     )
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
-        planned_fit(method, codec, prepared, GUESSED_ROWS).check(method.memory_mb, codec.domain)
+        check_memory(method, codec, prepared)
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.
-    let_go = owned and judging is None
-    engine, coercions = encoded(
-        table, codec, strict=strict, found=found, limit_mb=method.memory_mb, let_go=let_go
+    engine, coercions, encoded_units = encoded(
+        method, table, codec, units, strict=strict, found=found, let_go=owned and judging is None
     )
     for sentence in coercions.describe():
         warn_caller(CoercionWarning(sentence))
-    encoded_units = units if units is None or coercions.kept is None else units.take(coercions.kept)
     doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(_texts, codec))
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(

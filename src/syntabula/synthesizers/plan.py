@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from syntabula._memory import above_limit
+from syntabula._planning import memory_alone
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.point_folds import HELD_VALUES
@@ -34,6 +35,7 @@ _BYTES_PER_DISTINCT_VALUE = 40  # it and its count, and copies while parts are j
 _BYTES_PER_LABEL = 100  # a text and its count
 _BYTES_PER_WIDE_COLUMN = 12 * 2**20  # what is counted of a column with many values, or 262,144 of them
 _SECONDS_PER_PART_CELL = 9e-8  # read as Arrow, and coded or asked
+_SECONDS_PER_CHOSEN_ROW = 2.5e-6  # the key hashed, and sorted
 _SECONDS_PER_PROCESS = 1.0  # to start it
 _ROWS_SHOWN = (1, 2, 5, 10)
 GUESSED_ROWS = 100_000
@@ -78,6 +80,7 @@ class Plan:
             by released values too.
         unit: Whom the guarantee protects.
         computed: Columns that rules of the schema compute, which cost nothing.
+        caution: What is known of the method with a budget that speaks for another one.
     """
 
     method: str
@@ -90,6 +93,7 @@ class Plan:
     computed: tuple[str, ...] = ()
     passes: int | None = None
     read_again: int = 0
+    caution: str = ""
 
     @property
     def memory_mb(self) -> float:
@@ -132,6 +136,7 @@ class Plan:
             f"Plan for method {self.method}, {self.budget.describe(self.unit.short)}",
             f"assuming {self.n_rows:,} rows: about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s",
             *(() if self.choice is None else (f"{self.choice.method}, because {self.choice.reason}.",)),
+            *((self.caution,) if self.caution else ()),
             *self._passes(),
             *self._units(),
             "",
@@ -179,27 +184,32 @@ class Plan:
             "rows_per_unit": self.unit.rows,
             "noise_by_rows": {str(rows): sigma for rows, sigma in self.noise_by_rows.items()},
         }
-        return (unit if self.unit.column is not None else {}) | {
-            "method": self.method,
-            "budget": self.budget.to_json(),
-            "n_rows": self.n_rows,
-            "memory_mb": self.memory_mb,
-            "passes": self.passes,
-            "read_again": self.read_again,
-            "seconds": self.seconds,
-            "choice": None if self.choice is None else self.choice.to_json(),
-            "computed": list(self.computed),
-            "steps": [
-                {
-                    "name": s.name,
-                    "share": s.share,
-                    "cost": s.cost,
-                    "memory_mb": s.memory_mb,
-                    "seconds": s.seconds,
-                }
-                for s in self.steps
-            ],
-        }
+        caution = {"caution": self.caution} if self.caution else {}
+        return (
+            (unit if self.unit.column is not None else {})
+            | caution
+            | {
+                "method": self.method,
+                "budget": self.budget.to_json(),
+                "n_rows": self.n_rows,
+                "memory_mb": self.memory_mb,
+                "passes": self.passes,
+                "read_again": self.read_again,
+                "seconds": self.seconds,
+                "choice": None if self.choice is None else self.choice.to_json(),
+                "computed": list(self.computed),
+                "steps": [
+                    {
+                        "name": s.name,
+                        "share": s.share,
+                        "cost": s.cost,
+                        "memory_mb": s.memory_mb,
+                        "seconds": s.seconds,
+                    }
+                    for s in self.steps
+                ],
+            }
+        )
 
 
 def plan_of(method: Settings, table: TableFacts) -> Plan:
@@ -228,8 +238,16 @@ def plan_of(method: Settings, table: TableFacts) -> Plan:
 
 def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     """Return the plan of a fit that reads the table in parts."""
+    # A run in memory needs none of it.
+    from syntabula.prepare.persons_in_parts import BYTES_PER_ROW
+
     schema, n_rows, workers = table.schema, plan.n_rows, method.workers
     found = {n: table.physical[n] for n in undeclared(table.physical, schema)}
+    if table.types_found:
+        from syntabula.prepare.found_columns import NUMBER
+
+        # As most columns may be of numbers.
+        found = dict.fromkeys(found, NUMBER)
     prepared = preparation_of(method, schema, found)
     n_columns = len({**table.physical, **({} if schema is None else schema.columns)})
     values = []
@@ -244,11 +262,17 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     # Each process has a batch and a state; two more states are on their way or the sum.
     states = 1 if workers == 1 else workers + 2
     needs_count = bool(prepared.count) and not found
-    passes = 1 + bool(found) + bool(prepared.refinements or needs_count)
+    limits = unit_of(schema).column is not None
+    passes = 1 + bool(found) + bool(prepared.refinements or needs_count) + limits + table.types_found
+    choosing = 0.0
+    if limits:
+        from syntabula.prepare.persons_in_parts import BYTES_PER_ROW
+
+        # What chooses the rows of units is let go before anything else is held; a mark for each row stays.
+        choosing = min(n_rows * BYTES_PER_ROW, method.memory_mb * 2**20 / 4) + n_rows
     cells_read = n_rows * (n_columns + len(found) + len(prepared.refinements) + many)
-    seconds = cells_read * _SECONDS_PER_PART_CELL + (
-        passes * workers * _SECONDS_PER_PROCESS if workers > 1 else 0
-    )
+    seconds = cells_read * _SECONDS_PER_PART_CELL + n_rows * limits * _SECONDS_PER_CHOSEN_ROW
+    seconds += passes * workers * _SECONDS_PER_PROCESS if workers > 1 else 0
     # A later step reads nothing, as the counts are kept; what the first one read in memory is read in parts.
     counted = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL
     steps = [replace(step, seconds=max(step.seconds - counted, 0.0)) for step in plan.steps]
@@ -258,7 +282,7 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     return replace(
         plan,
         steps=tuple(steps),
-        table_mb=(batch * workers + held * states) / 2**20,
+        table_mb=max(batch * workers + held * states, batch + choosing) / 2**20,
         passes=passes,
         read_again=many,
     )
@@ -288,7 +312,13 @@ def check_declared_memory(method: Settings, schema: Schema) -> None:
     if is_whole(schema):
         method, _ = method.chosen_for(TableFacts(schema=schema, physical={}, n_rows=GUESSED_ROWS))
     codec = guessed_codec(method, schema, GUESSED_ROWS)
-    plan = planned_fit(method, codec, preparation_of(method, schema, {}), GUESSED_ROWS)
+    check_memory(method, codec, preparation_of(method, schema, {}))
+
+
+def check_memory(method: Settings, codec: Codec, prepared: Preparation) -> None:
+    """Raise ResourceError if columns of these codes make a step exceed the method's memory limit."""
+    with memory_alone():
+        plan = planned_fit(method, codec, prepared, GUESSED_ROWS)
     plan.check(method.memory_mb, codec.domain)
 
 
@@ -328,6 +358,7 @@ def planned_fit(
     return Plan(
         method=method.name,
         budget=budget,
+        caution="" if budget.currency == "none" else method.caution,
         n_rows=n_rows,
         table_mb=table_mb,
         steps=tuple(steps),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.counting import CountingEngine, engine_for
+from syntabula.privacy.units import LateUnits, Units
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.sources import may_have_parts, needs_parts, parts_of
-from syntabula.table.raw import RawTable
-from syntabula.table.schema.key_names import is_key_name
+from syntabula.table.raw import TEXT_FORMATS, RawTable
 from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
@@ -19,8 +21,11 @@ if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
     from syntabula.table.coding.codec import Codec, Coercions
+    from syntabula.table.files.delimited import DelimitedFile
+    from syntabula.table.parts.encoded_parts import EncodedParts
     from syntabula.table.parts.found_parts import FoundParts
     from syntabula.table.parts.points import CountedColumns
+    from syntabula.table.parts.text_parts import TextParts
 
 
 def in_parts(
@@ -62,18 +67,27 @@ def _objection(method: Settings, schema: Schema | None, *, judged: bool) -> str 
         )
     if not is_whole(schema) and schema is not None and schema.rules is not None:
         return "has rules and undeclared columns, which are not found in parts yet; declare all columns"
-    if schema is not None and schema.unit is not None:
-        return (
-            "cannot be limited to some rows per unit yet, since a unit's rows may lie in several parts; keep at most one "
-            "row of each, and leave the unit out of the schema"
-        )
     return "cannot be searched for options yet; fit one set of options" if judged else None
+
+
+def untyped(source: RawTable | DelimitedFile | RawParts) -> DelimitedFile | TextParts | None:
+    """Return the table if it is text of columns whose types have to be found; None if their types are known."""
+    if isinstance(source, RawTable):
+        return None
+    if not isinstance(source, RawParts):
+        return source
+    if source.container not in TEXT_FORMATS:
+        return None
+    from syntabula.table.parts.text_parts import TextParts
+
+    return source if isinstance(source, TextParts) else None
 
 
 def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | FoundParts:
     """Return what one pass finds of the columns whose domains or bins depend on the values; it reads no others."""
     if not is_whole(parts.schema):
         from syntabula.prepare.private_domain import LEVELS
+        from syntabula.table.key_names import is_key_name
         from syntabula.table.parts.found_parts import found_parts
 
         return found_parts(parts, LEVELS, frozenset(filter(is_key_name, parts.stored)))
@@ -81,15 +95,16 @@ def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | 
 
 
 def encoded(
+    method: Settings,
     table: RawTable | RawParts,
     codec: Codec,
+    units: Units | LateUnits | None,
     *,
     strict: bool,
     found: Collection[str],
-    limit_mb: float,
     let_go: bool,
-) -> tuple[CountingEngine, Coercions]:
-    """Return the engine that counts the encoded table, and what did not fit the codec.
+) -> tuple[CountingEngine, Coercions, Units | LateUnits | None]:
+    """Return the engine that counts the encoded table, what did not fit the codec, and the units of its records.
 
     Of a table in parts, all pairs of columns are counted now, in the pass that finds what does not fit. With `let_go`, a
     table in memory is empty afterwards.
@@ -98,14 +113,22 @@ def encoded(
         rows, coercions = codec.encode(table, strict=strict, found=found, let_go=let_go)
         if let_go:
             table.columns.clear()
-        return engine_for(rows, limit_mb=limit_mb), coercions
+        if isinstance(units, Units) and coercions.kept is not None:
+            units = units.take(coercions.kept)
+        return engine_for(rows, limit_mb=method.memory_mb), coercions, units
     from syntabula.marginals.passes import PassEngine
     from syntabula.table.parts.encoded_parts import EncodedParts
 
     parts = EncodedParts(table, codec)
-    engine = PassEngine(parts, codec.domain, limit_mb=limit_mb)
+    engine = PassEngine(parts, codec.domain, limit_mb=method.memory_mb)
     engine.read()
     assert parts.coercions is not None
     if strict:
         parts.coercions.require_none()
-    return engine, parts.coercions
+    if isinstance(units, LateUnits) and parts.coercions.records_left_out:
+        units = replace(units, read=partial(_units_left, units, parts))
+    return engine, parts.coercions, units
+
+
+def _units_left(units: LateUnits, parts: EncodedParts) -> Units:
+    return units.read().take(parts.left())

@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from syntabula._arguments import count, refusal, shown
+from syntabula._arguments import count, refusal
 from syntabula._arguments import path as file_path
-from syntabula._planning import MOST_ROWS
-from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SyntabulaError
+from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.privacy.statement import PrivacyStatement
+from syntabula.synthesizers.drawing import (
+    Draw,
+    Drawing,
+    check_room,
+    common_seed,
+    generator,
+    pieces,
+    whole,
+)
 from syntabula.table.coding.codec import Codec
-from syntabula.table.files.pieces import together
 from syntabula.table.frames.conform import output_type
 from syntabula.table.raw import Container, Origin, RawColumn
-from syntabula.table.rules.at_work import row_rules
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
     from syntabula.table.files.row_parts import RowPart
     from syntabula.table.rules.row_rules import RowRules
 
-ROWS_AT_ONCE = 250_000
-"""Rows that are drawn and written at a time."""
-
-RULED = "ruled_schema"
-"""Entry of a file for the schema of whole rows, if it has rules."""
-
 _CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
-
-_Draw = Callable[[int, int, np.random.Generator], dict[str, RawColumn]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,7 +152,7 @@ class Release:
     ) -> int:
         """Draw a synthetic table into a file, whose suffix sets the format; return the number of rows written.
 
-        More rows than ROWS_AT_ONCE are drawn and written in pieces, so that memory does not grow with them. See
+        More rows than 250,000 are drawn and written in pieces, so that memory does not grow with them. See
         `sample` for all other arguments. An existing file is replaced at the very end; a symbolic link is replaced
         itself, not its target.
 
@@ -185,22 +183,23 @@ class Release:
             if part is not None:
                 raise ArgumentError("part needs parts, the number of all parts; give both")
             self._format(place)
-            rows, draw = self._prepared(n, where, given)
-            self._write(place, draw, range(rows), _generator(seed))
+            rows, draw = self._drawing.prepared(n, where, given)
+            self._write(place, draw, range(rows), generator(seed))
             return rows
         from syntabula.table.files.row_parts import RowPart, checked_parts, folder_of_parts
 
         of, numbers = checked_parts(parts, part)
-        common = _common_seed(seed)
+        common = common_seed(seed)
         self._format(RowPart(1, of, 0).file(place))
-        rows, draw = self._prepared(n, where, given)
+        rows, draw = self._drawing.prepared(n, where, given)
         wanted = [RowPart(number, of, rows) for number in numbers]
         with folder_of_parts(place, wanted[0]):
-            self._check_disk(wanted[0].file(place), sum(p.stop - p.start for p in wanted), draw)
+            first = wanted[0].file(place)
+            check_room(first, draw, sum(p.stop - p.start for p in wanted), self._format(first))
             for position, one in enumerate(wanted):
                 if position and self.rules is not None and where is not None:
                     # How many rows to try was learned from the parts before, which another machine does not draw.
-                    _, draw = self._prepared(rows, where, given)
+                    _, draw = self._drawing.prepared(rows, where, given)
                 own = range(one.start, one.stop)
                 self._write(one.file(place), draw, own, one.generator(common), checked=True)
         return sum(one.stop - one.start for one in wanted)
@@ -235,21 +234,21 @@ class Release:
         from syntabula.table.files.row_parts import checked_parts
 
         of, _ = checked_parts(parts, None)
-        rows, _ = self._prepared(n, where, None)
-        common = _common_seed(seed)
+        rows, _ = self._drawing.prepared(n, where, None)
+        common = common_seed(seed)
         return spark_frame(self, session, rows, parts=of, where=where, seed=common, load=load)
 
     def rows_of(
         self, part: RowPart, *, where: Mapping[str, Any] | None = None, seed: int
     ) -> Iterator[dict[str, RawColumn]]:
         """Yield the rows of a part in pieces, as raw columns: those that `sample_to` writes with the same seed."""
-        _, draw = self._prepared(part.rows, where, None)
-        return _pieces(draw, range(part.start, part.stop), part.generator(seed))
+        _, draw = self._drawing.prepared(part.rows, where, None)
+        return pieces(draw, range(part.start, part.stop), part.generator(seed))
 
     def _write(
         self,
         file: str | os.PathLike[str],
-        draw: _Draw,
+        draw: Draw,
         rows: range,
         rng: np.random.Generator,
         *,
@@ -260,14 +259,8 @@ class Release:
 
         types = self._format(file)
         if not checked:
-            self._check_disk(file, len(rows), draw)
-        write_pieces(_pieces(draw, rows, rng), file, types)
-
-    def _check_disk(self, file: str | os.PathLike[str], n_rows: int, draw: _Draw) -> None:
-        if n_rows > ROWS_AT_ONCE:
-            from syntabula.synthesizers.row_limits import check_disk, tried_rows
-
-            check_disk(file, n_rows, tried_rows(draw, n_rows, _generator(0)), self._format(file))
+            check_room(file, draw, len(rows), types)
+        write_pieces(pieces(draw, rows, rng), file, types)
 
     def _format(self, file: str | os.PathLike[str]) -> Origin:
         """Return the types that columns have in a file; raises ArgumentError if its suffix is unknown."""
@@ -284,13 +277,8 @@ class Release:
         seed: int | None = None,
     ) -> dict[str, RawColumn]:
         """Draw a synthetic table as raw columns, in schema order; see `sample`."""
-        rows, draw = self._prepared(n, where, given)
-        rng = _generator(seed)
-        if rows > ROWS_AT_ONCE:
-            from syntabula.synthesizers.row_limits import check_memory, tried_rows
-
-            check_memory(rows, tried_rows(draw, rows, _generator(0)))
-        return together(_pieces(draw, range(rows), rng), rows)
+        rows, draw = self._drawing.prepared(n, where, given)
+        return whole(draw, rows, generator(seed))
 
     def probability(self, where: Mapping[str, Any]) -> float:
         """Return the probability that a row satisfies conditions, as `sample` takes them; this costs no privacy.
@@ -320,8 +308,8 @@ class Release:
             return {}
         from syntabula.synthesizers.ruled_rows import RuledRows
 
-        rows = RuledRows(self.rules, self.codec, self.model, self._learned_rows)
-        rows.try_rows(count()("tried", tried), _generator(seed))
+        rows = RuledRows(self.rules, self.codec, self.model, self._drawing.learned_rows)
+        rows.try_rows(count()("tried", tried), generator(seed))
         return rows.shares()
 
     def lost_columns(self) -> list[str]:
@@ -338,45 +326,9 @@ class Release:
         rows = self.sample_columns(DRAWN, seed=0)
         return [name for name in found if is_lost(self.schema[name], rows[name])]
 
-    def _prepared(self, n: object, where: Mapping[str, Any] | None, given: Any) -> tuple[int, _Draw]:
-        """Return the number of rows, and a function that draws the rows from one position up to another."""
-        if given is not None:
-            if n is not None or where is not None:
-                raise ArgumentError("given already defines the rows to draw; leave out n and where")
-            if self.rules is not None:
-                from syntabula.synthesizers.ruled_completion import RuledCompletion
-
-                ruled = RuledCompletion.of(self.rules, self.codec, self.model, given)
-                return ruled.n_rows, ruled.draw
-            from syntabula.synthesizers.completion import Completion
-
-            completion = Completion.of(self.codec, self.model, given)
-            return completion.n_rows, completion.draw
-        if where is None:
-            return _checked_rows(self.n_estimated if n is None else n), self._draw
-        if self.rules is not None:
-            from syntabula.synthesizers.ruled_conditions import satisfying
-
-            expected, draw, check = satisfying(self.rules, self.codec, self.model, where)
-            n_rows = _checked_rows(expected() if n is None else n)
-            check(n_rows)
-            return n_rows, draw
-        from syntabula.synthesizers.conditions import SatisfyingRows
-
-        rows = SatisfyingRows.of(self.codec, self.model, where)
-        n_rows = _checked_rows(max(0, round(rows.expected)) if n is None else n)
-        rows.check(n_rows)
-        return n_rows, rows.draw
-
-    def _draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
-        if self.rules is None:
-            return self._learned_rows(start, stop, rng)
-        from syntabula.synthesizers.ruled_rows import RuledRows
-
-        return RuledRows(self.rules, self.codec, self.model, self._learned_rows).draw(start, stop, rng)
-
-    def _learned_rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
-        return self.codec.decode(self.model.sample(stop - start, rng), rng, first_row=start)
+    @property
+    def _drawing(self) -> Drawing:
+        return Drawing(self.codec, self.model, self.rules)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return the expected counts of codes for each clique: one axis per column, in the clique's order.
@@ -408,28 +360,14 @@ class Release:
             ArgumentError: If the path is not a path, or the selector fitted a model whose class is not registered:
                 register it, then save again.
         """
-        from syntabula.models.storage import model_state
-        from syntabula.synthesizers.release_file import FORMAT_VERSION_WITH_RULES, write_release
+        from syntabula.synthesizers.stored_release import StoredRelease
 
-        file = file_path("path", path)
-        facts, arrays = model_state(self.model)
-        content = {
-            "method": self.method,
-            "codec": self.codec.to_json(),
-            "origin": self.origin.to_json(),
-            "privacy": self.privacy.to_json(),
-            "model": facts,
-        }
-        if self.rules is None:
-            write_release(file, content, arrays)
-        else:
-            content[RULED] = self.rules.schema.to_json()
-            write_release(file, content, arrays, version=FORMAT_VERSION_WITH_RULES)
+        parts = StoredRelease(self.method, self.codec, self.model, self.privacy, self.origin, self.rules)
+        parts.write(path)
 
     def stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
-        stored = self.origin.physical
-        columns = self.schema.columns.items()
+        stored, columns = self.origin.physical, self.schema.columns.items()
         types = {n: stored[n] if n in stored else output_type(c, container) for n, c in columns}
         return replace(self.origin.with_container(container), physical=types)
 
@@ -452,73 +390,11 @@ def load(path: str | os.PathLike[str]) -> Release:
         ArgumentError: If the path is not a path.
         ResourceError: If there is too little memory for it.
     """
-    from syntabula.models.storage import model_array_bytes, model_from_state
-    from syntabula.synthesizers.release_file import read_release
+    from syntabula.synthesizers.stored_release import read_parts
 
-    content, arrays = read_release(file_path("path", path), lambda facts: model_array_bytes(facts["model"]))
-    try:
-        model = model_from_state(content["model"], arrays)
-        origin = Origin.from_json(content["origin"])
-        codec = Codec.from_json(content["codec"], learned=model.domain.columns)
-        return Release(
-            method=str(content["method"]),
-            codec=codec,
-            model=model,
-            privacy=_stated(content["privacy"], origin),
-            origin=origin,
-            rules=_rules(content, codec),
-        )
-    except (ReleaseFileError, ResourceError):
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, SyntabulaError):
-        raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None
+    return Release(*read_parts(path))
 
 
 def _listed(clique: object) -> Sequence[object]:
     # Anything but a sequence is kept as it is and then refused, as it is not a name.
     return clique if isinstance(clique, Sequence) else [None]
-
-
-def _checked_rows(n: object) -> int:
-    """Return a number of rows to draw; raises ArgumentError if it is invalid, or ResourceError if no machine holds so
-    many."""
-    rows: int = count(0)("n", n)
-    if rows > MOST_ROWS:
-        raise ResourceError(
-            f"n must be at most {MOST_ROWS:,} rows, as no machine holds more; got {shown(rows)}"
-        )
-    return rows
-
-
-def _pieces(draw: _Draw, rows: range, rng: np.random.Generator) -> Iterator[dict[str, RawColumn]]:
-    """Draw the rows at some positions, in pieces: memory need not hold all, and an interrupt waits for one at most."""
-    starts = range(rows.start, max(rows.stop, rows.start + 1), ROWS_AT_ONCE)
-    return (draw(start, min(start + ROWS_AT_ONCE, rows.stop), rng) for start in starts)
-
-
-def _stated(facts: Mapping[str, Any], origin: Origin) -> PrivacyStatement:
-    """Return a release's statement; earlier versions did not state that all columns keep their stored types."""
-    statement = PrivacyStatement.from_json(facts)
-    if "stored_types" in facts or origin.is_text:
-        return statement
-    return replace(statement, stored_types=tuple(origin.physical))
-
-
-def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
-    """Return the rules of a release's rows; raises ReleaseFileError or SchemaError if they do not fit its codec."""
-    if RULED not in content:
-        return None
-    rules = row_rules(Schema.from_json(content[RULED]))
-    if rules is None or dict(rules.learned_schema.columns) != dict(codec.schema.columns):
-        raise ReleaseFileError("the rules of a release do not fit what it learned")
-    return rules
-
-
-def _common_seed(seed: int | None) -> int:
-    """Return the seed of all parts."""
-    count(0).or_none("seed", seed)
-    return int(_generator(None).integers(2**63)) if seed is None else seed
-
-
-def _generator(seed: int | None) -> np.random.Generator:
-    return np.random.default_rng(count(0).or_none("seed", seed))

@@ -82,6 +82,8 @@ class Settings(ABC):
     """Fields that are parts with options of their own."""
     why_not_private: ClassVar[str] = ""
     """Why a finite budget is refused; empty if it is accepted."""
+    caution: ClassVar[str] = ""
+    """What a plan with a finite budget says of other methods; empty for nothing."""
 
     epsilon: float = 1.0
     delta: float = 1e-5

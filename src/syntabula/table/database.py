@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import DataError
 from syntabula.table.frames.object_columns import object_array, whole_decimals
-from syntabula.table.frames.slices import CELLS_AT_ONCE
-from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, check_names
+from syntabula.table.raw import CELLS_AT_ONCE, PhysicalKind, PhysicalType, RawColumn, check_names
 from syntabula.table.repeated_texts import RepeatedTexts
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
-from syntabula.table.key_names import REMEDY, keys_of_persons
+from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
@@ -36,7 +36,6 @@ from syntabula.table.schema.columns import (
     Time,
     time_zone,
 )
-from syntabula.table.schema.key_names import is_key_name
 from syntabula.table.schema.key_patterns import KeyPattern, pattern_of
 from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared

@@ -1,4 +1,4 @@
-"""Names that keys of persons have, so that a user is told of units before they are needed."""
+"""Names that keys of records have, and those of persons, so that a user is told of units before they are needed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from syntabula.table.schema.schema import listed
 
+_WORD = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|nbr|no|number|index)$", re.IGNORECASE)
+_CAMEL = re.compile(r"[a-z](Id|ID|Key|Number|Nr|Uuid|UUID)$")
 _PERSONS = (
     "account|beneficiary|borrower|cardholder|citizen|client|customer|driver|employee|guest|household|individual|"
     "insured|member|owner|participant|passenger|patient|person|policyholder|pupil|respondent|student|subject|subscriber|"
@@ -20,6 +22,11 @@ REMEDY = (
     "`unit: {name}` and `rows_per_unit:` with the most rows of a person to use; then all rows of a person are protected "
     "together, where otherwise each row is protected alone"
 )
+
+
+def is_key_name(name: str) -> bool:
+    """Return whether a column's name, which is public, is one that keys have: id, order_id, customerID or uuid."""
+    return bool(_WORD.search(name) or _CAMEL.search(name))
 
 
 def keys_of_persons(names: Iterable[str]) -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from syntabula.errors import DataError, SchemaError
 from syntabula.table.repeated_texts import RepeatedTexts
@@ -21,6 +21,9 @@ DELIMITERS = ",;\t|"
 """Characters that may separate the cells of delimited text."""
 TEXT_FORMATS: tuple[Container, ...] = ("csv", "tsv", "jsonl")
 """File formats that store no types."""
+
+CELLS_AT_ONCE = 500_000
+"""Long columns are processed in slices: an interrupt takes effect between two numpy or pandas calls, never within."""
 
 _ORDERED = {"integer", "float", "decimal", "date", "datetime", "time"}
 _WIDE_INTEGERS = {"HUGEINT", "UHUGEINT", "Int128", "UInt128"}
@@ -218,3 +221,22 @@ def check_names(names: Iterable[Any]) -> None:
             f"the table has more than one column named {', '.join(map(repr, twice[:10]))}; rename or drop "
             "all but one"
         )
+
+
+def slices(size: int) -> Iterator[slice]:
+    """Cut this many cells into slices of CELLS_AT_ONCE; there is at least one."""
+    return (slice(start, start + CELLS_AT_ONCE) for start in range(0, max(size, 1), CELLS_AT_ONCE))
+
+
+def sliced(column: RawColumn, dtype: DTypeLike, make: Callable[[RawColumn], NDArray[Any]]) -> NDArray[Any]:
+    """Apply a function to each slice of a column, and return the results as one array of a type."""
+    made = np.empty(column.missing.size, dtype)
+    for cut, part in zip(slices(made.size), parts_of(column), strict=True):
+        made[cut] = make(part)
+    return made
+
+
+def parts_of(column: RawColumn) -> Iterator[RawColumn]:
+    """Cut a column into slices."""
+    for cut in slices(column.missing.size):
+        yield column.take(cut)

@@ -80,7 +80,10 @@ def _trained(model: RecordModel, budget: Budget) -> Any:
         raise AssertionError(f"the model cannot be trained: {error}") from None
     costs = [cost for step in steps for cost in (step.fit_cost.seconds, step.fit_cost.memory_mb)]
     assert all(map(math.isfinite, costs)), "the planned cost is not a finite number"
-    assert isinstance(_alone(found), type(model)), "training returns a model of another class"
+    # What noise leaves of a model may be rows that it drew.
+    assert budget.currency != "none" or isinstance(_alone(found), type(model)), (
+        "training returns a model of another class"
+    )
     return found
 
 
@@ -100,7 +103,8 @@ def _check_trained(model: RecordModel, fitted: Any) -> None:
         assert (table >= 0).all(), "a marginal has a negative count"
         assert abs(table.sum() - fitted.total) < 1e-3 * fitted.total, "a marginal does not sum to the total"
     assert np.allclose(tables[0], tables[1].T), "a marginal depends on the order of its columns"
-    check_options_kept(model, _alone(fitted))
+    if isinstance(_alone(fitted), type(model)):
+        check_options_kept(model, _alone(fitted))
     check_rows(fitted)
     check_stored(fitted)
     facts, arrays = model_state(fitted)

@@ -18,6 +18,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.rules import RULES
 from syntabula.privacy.training.records import TrainingNoise
+from syntabula.privacy.units import unit_key_of
 
 Spend = tuple[str, Event, str | None]
 """Step, event and question."""
@@ -91,6 +92,10 @@ class RecordingNoise:
     def loss_seed(self) -> int:
         """Return the seed of what a loss draws."""
         return self._training.loss_seed()
+
+    def unit_key(self) -> bytes:
+        """Return the secret by which rows of units are chosen: the same for all runs with the same source."""
+        return unit_key_of(self.inner)
 
     @property
     def _training(self) -> TrainingNoise:

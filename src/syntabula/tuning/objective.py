@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from syntabula._arguments import Rule, normalise, not_negative
+from syntabula._arguments import Rule, flag, normalise, not_negative
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluate import choose_metrics, score_tables
@@ -33,6 +33,8 @@ class Objective:
     Attributes:
         weights: Weight of each metric, by its key.
         metrics: Metrics with options of their own, by key; others are as `evaluate` has them.
+        is_relative: Whether each distance is divided by that of the method as given, so that a tenth less of one counts
+            as much as a tenth less of another. Otherwise affinity, which is often ten times the others, decides alone.
 
     Raises:
         ArgumentError: If a weight is negative or not a number, all are 0, a metric is unknown, or one has no best value.
@@ -44,9 +46,10 @@ class Objective:
     metrics: Mapping[str, Metric] = field(
         default_factory=lambda: {"affinity": Affinity(evaluators=EVALUATORS)}
     )
+    is_relative: bool = False
 
     def __post_init__(self) -> None:
-        normalise(self, weights=_WEIGHTS)
+        normalise(self, weights=_WEIGHTS, is_relative=flag)
         if not any(self.weights.values()):
             raise ArgumentError("weights need a metric with a weight above 0")
         for info, _ in self._chosen(has_target=True):
@@ -70,8 +73,8 @@ class Objective:
         Raises:
             ArgumentError: If a metric needs a target.
         """
-        if not has_target and self == Objective():
-            return Objective(weights={FIDELITY: 1.0, QUERIES: 1.0}, metrics={})
+        if not has_target and self == Objective(is_relative=self.is_relative):
+            return Objective(weights={FIDELITY: 1.0, QUERIES: 1.0}, metrics={}, is_relative=self.is_relative)
         self._chosen(has_target=has_target)
         return self
 
@@ -86,15 +89,24 @@ class Objective:
             found[result.score.metric] = result.score.value
         return found
 
-    def value(self, scores: Mapping[str, float]) -> float:
-        """Return the objective: the sum of weights times distances from the best value; NaN if a score has no value."""
-        return math.fsum(
-            weight * abs(scores[key] - self._best[key]) for key, weight in self.weights.items() if weight
-        )
+    def value(self, scores: Mapping[str, float], given: Mapping[str, float]) -> float:
+        """Return the objective: the sum of weights times distances from the best value; NaN if a score has no value.
+
+        Args:
+            scores: Score of each metric.
+            given: Those of the method as given; a relative objective leaves a distance as it is where theirs is 0.
+        """
+        weights = {key: weight for key, weight in self.weights.items() if weight}
+        units = {key: self._distance(key, given) if self.is_relative else 1.0 for key in weights}
+        return math.fsum(w * self._distance(key, scores) / (units[key] or 1.0) for key, w in weights.items())
+
+    def _distance(self, key: str, scores: Mapping[str, float]) -> float:
+        return abs(scores[key] - self._best[key])
 
     def in_words(self) -> str:
         """Return the weights in words."""
-        return " + ".join(f"{'' if w == 1 else f'{w:g} '}{key}" for key, w in self.weights.items() if w)
+        words = " + ".join(f"{'' if w == 1 else f'{w:g} '}{key}" for key, w in self.weights.items() if w)
+        return f"{words}, each as a part of that of the method as given" if self.is_relative else words
 
     @cached_property
     def _best(self) -> dict[str, float]:

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from syntabula._files import whole_file
 from syntabula.errors import ArgumentError
+from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.plain_yaml import write_yaml
-from syntabula.tuning.space import Value
+from syntabula.tuning.space import Value, with_values
 
 State = Literal["done", "pruned", "failed"]
 
@@ -67,6 +68,8 @@ class Tuning:
         default: The method as it was given.
         trials: The sets of options that were tried, in their order.
         options: The best options as the method takes them, with epochs as steps; empty if none is better.
+        finals: The method as it was given and the best trials, with the means of further fits that took no part in their
+            choice; empty if there were none.
         unit: Column whose values name units, with all rows of each on one side of the split; None if rows are split.
     """
 
@@ -75,30 +78,52 @@ class Tuning:
     default: Trial
     trials: tuple[Trial, ...]
     options: Mapping[str, Any]
+    finals: tuple[Trial, ...] = ()
     unit: str | None = None
 
     @property
+    def given(self) -> Trial:
+        """The method as it was given, as what is best was compared with it: with its means in the finals, if any."""
+        return self.finals[0] if self.finals else self.default
+
+    @property
     def best(self) -> Trial:
-        """The trial with the least objective, which may be the default."""
-        done = [trial for trial in (self.default, *self.trials) if trial.state == "done"]
-        return min(done, key=lambda trial: trial.value)
+        """The trial with the least objective, which may be the default: of the finals, or of all without finals."""
+        compared = self.finals or (self.default, *self.trials)
+        return min((t for t in compared if t.state == "done"), key=lambda trial: trial.value)
 
     @property
     def gain(self) -> float:
         """Part of the default's objective that tuning removed: 0 if nothing was better, 1 if all was removed."""
-        return 1 - self.best.value / self.default.value if self.default.value else 0.0
+        return 1 - self.best.value / self.given.value if self.given.value else 0.0
+
+    def apply(self, method: Synthesizer) -> Synthesizer:
+        """Return a method with the best options, those of its preprocessing included; its budget stays.
+
+        Raises:
+            ArgumentError: If it is another method than the one that was tuned.
+        """
+        if method.key != self.method:
+            raise ArgumentError(f"these options are of {self.method!r}, and the method is {method.key!r}")
+        return with_values(method, self.options, 0)
 
     def text(self) -> str:
         """Return the result for a terminal."""
         best, failed = self.best, [t for t in self.trials if t.state == "failed"]
         lines = [
             f"{self.method}: {len(self.trials)} sets of options tried, least {self.objective}",
-            f"  as given   {self.default.value:.4g}   {_scores(self.default)}",
+            f"  as given   {self.given.value:.4g}   {_scores(self.given)}",
             f"  best       {best.value:.4g}   {_scores(best)}   ({100 * self.gain:.1f} % less)",
         ]
         lines += [f"    {name} = {value}" for name, value in self.options.items()]
         if not self.options:
             lines.append("    nothing tried was better than the method as it was given")
+        if self.finals:
+            lines.append(
+                "  these are means of further fits with other seeds, which took no part in the choice"
+            )
+        if n_lost := sum(trial.state == "failed" for trial in self.finals):
+            lines.append(f"  {n_lost} of the best failed in these fits")
         if self.unit is not None:
             lines.append(
                 f"  validation rows are those of other units: all rows with one {self.unit!r} are on one side"
@@ -124,6 +149,7 @@ class Tuning:
             "gain": self.gain,
             "default": self.default.to_json(),
             "trials": [trial.to_json() for trial in self.trials],
+            "finals": [trial.to_json() for trial in self.finals],
         }
 
     def write(self, path: str | os.PathLike[str]) -> None:

@@ -24,6 +24,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning, SyntabulaError
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.schema import SchemaSource
+from syntabula.tuning.finals import FAILURES, Finals, mean_scores
 from syntabula.tuning.job import DEFAULT, Job, pool_of, repeat, tables_of
 from syntabula.tuning.objective import Objective
 from syntabula.tuning.presets import space_for
@@ -43,6 +44,7 @@ def tune(
     objective: Objective | None = None,
     trials: int = 50,
     repeats: int = 1,
+    finalists: int = 3,
     seconds: float | None = None,
     workers: int = 1,
     storage: str | os.PathLike[str] | None = None,
@@ -68,13 +70,15 @@ def tune(
         trials: Number of sets of options to try, beside the method as it is given.
         repeats: Times that each is fitted, with other seeds. A trial whose first repeats are worse than the median of
             the others is given up.
-        seconds: Time after which no further trial starts.
+        finalists: Number of the best sets of options that are fitted three times more, with other seeds, as is the method
+            as it is given; the least mean of these is the best. 0 takes the best trial as it is, which flatters it.
+        seconds: Time after which no further trial starts; the finals still do.
         workers: Number of processes. The suggestions of a single one are repeatable; of several they depend on which
             trial ends first.
         storage: File in which trials are kept, so that the same call goes on after an interruption.
         seed: Makes suggestions, fits, draws and scores repeatable.
         is_public: States that the rows are public, so that no warning is needed.
-        progress: Called with a step and the fraction of trials done.
+        progress: Called with a step and the fraction of its trials or fits that are done.
 
     Returns:
         All trials and the best options.
@@ -98,7 +102,7 @@ def tune(
     asked = instance_of(Objective, "a syntabula.Objective").or_none("objective", objective)
     wanted = (asked or Objective()).check(has_target=target is not None)
     n_trials, n_repeats = count()("trials", trials), count()("repeats", repeats)
-    n_workers = count()("workers", workers)
+    n_finalists, n_workers = count(0)("finalists", finalists), count()("workers", workers)
     seed = count(0)("seed", seed)
     limit = positive.or_none("seconds", seconds)
     stored = path.or_none("storage", storage)
@@ -117,8 +121,8 @@ def tune(
     )
     with opened_study(optuna, stored, job) as study:
         search = Search(optuna=optuna, study=study, job=job, report=report or (lambda step, done: None))
-        search.run(n_trials, n_workers, limit)
-        return search.result()
+        search.run(n_trials, n_finalists, n_workers, limit)
+        return search.result(n_finalists)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -130,8 +134,8 @@ class Search:
     job: Job
     report: Progress
 
-    def run(self, n_trials: int, workers: int, seconds: float | None) -> None:
-        """Try the method as it is given, then sets of options until there are as many as asked for."""
+    def run(self, n_trials: int, n_finalists: int, workers: int, seconds: float | None) -> None:
+        """Try the method as it is given, then sets of options until there are as many as asked for, then the finals."""
         started = time.monotonic()
         stale = [t for t in self.study.get_trials(deepcopy=False) if not t.state.is_finished()]
         with pool_of(self.job, workers) as pool:
@@ -140,7 +144,7 @@ class Search:
                 _, scores, used = pool.submit(repeat, {}, DEFAULT, 0).result()
                 more = [pool.submit(repeat, {}, DEFAULT, n).result() for n in range(1, self.job.repeats)]
                 every = [scores, *(m[1] for m in more)]
-                self.study.set_user_attr("default", [_mean(every), used + sum(m[2] for m in more)])
+                self.study.set_user_attr("default", [mean_scores(every), used + sum(m[2] for m in more)])
             running: dict[Future[Any], _Running] = {}
             while True:
                 finished = self._finished()
@@ -158,6 +162,9 @@ class Search:
                     again = self._told(state, future)
                     if again is not None:
                         running[pool.submit(repeat, state.values, state.trial.number, again)] = state
+            if n_finalists:
+                finals = Finals(study=self.study, job=self.job)
+                finals.play(self._finalists(n_finalists), pool, workers, self.report)
         self.report("done", 1.0)
 
     def _next(self, stale: list[Any]) -> Any:
@@ -176,7 +183,7 @@ class Search:
         trial, ended = state.trial, self.optuna.trial.TrialState
         try:
             _, scores, used = future.result()
-        except (SyntabulaError, ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
+        except FAILURES as error:
             # A message of the library holds no cell; others' may.
             told = str(error) if isinstance(error, SyntabulaError) else type(error).__name__
             trial.set_user_attr("reason", told)
@@ -185,8 +192,8 @@ class Search:
             return None
         state.found.append(scores)
         state.seconds += used
-        place, mean = len(state.found), _mean(state.found)
-        value = self.job.objective.value(mean)
+        place, mean = len(state.found), mean_scores(state.found)
+        value = self.job.objective.value(mean, self.study.user_attrs["default"][0])
         trial.set_user_attr("scores", mean)
         trial.set_user_attr("seconds", state.seconds)
         if math.isnan(value):
@@ -207,21 +214,32 @@ class Search:
         return [t for t in self.study.get_trials(deepcopy=False) if t.state.is_finished()]
 
     def _least(self, finished: list[Any]) -> float:
-        default = self.job.objective.value(self.study.user_attrs["default"][0])
+        default = self._default().value
         done: list[float] = [t.value for t in finished if t.state.name == "COMPLETE"]
         return min([default, *done])
 
-    def result(self) -> Tuning:
-        """Return what was found."""
+    def _default(self) -> Trial:
         scores, seconds = self.study.user_attrs["default"]
-        value = self.job.objective.value(scores)
-        default = Trial(number=DEFAULT, values={}, state="done", value=value, scores=scores, seconds=seconds)
-        trials = tuple(_trial(t) for t in sorted(self._finished(), key=lambda t: t.number))
+        value = self.job.objective.value(scores, scores)
+        return Trial(number=DEFAULT, values={}, state="done", value=value, scores=scores, seconds=seconds)
+
+    def _trials(self) -> tuple[Trial, ...]:
+        return tuple(_trial(t) for t in sorted(self._finished(), key=lambda t: t.number))
+
+    def _finalists(self, n: int) -> list[Trial]:
+        """Return the method as it is given and the best trials, be they better or not: one fit says little."""
+        done = [trial for trial in self._trials() if trial.state == "done"]
+        return [self._default(), *sorted(done, key=lambda trial: (trial.value, trial.number))[:n]]
+
+    def result(self, n_finalists: int) -> Tuning:
+        """Return what was found."""
+        finalists = self._finalists(n_finalists) if n_finalists else []
         found = Tuning(
             method=self.job.method.key,
             objective=self.job.objective.in_words(),
-            default=default,
-            trials=trials,
+            default=self._default(),
+            trials=self._trials(),
+            finals=Finals(study=self.study, job=self.job).result(finalists),
             options={},
             unit=self.job.tables.unit,
         )
@@ -255,7 +273,3 @@ def _trial(found: Any) -> Trial:
         seconds=float(attributes.get("seconds", 0.0)),
         reason=attributes.get("reason", ""),
     )
-
-
-def _mean(found: list[dict[str, float]]) -> dict[str, float]:
-    return {key: math.fsum(scores[key] for scores in found) / len(found) for key in found[0]}

@@ -44,6 +44,30 @@ class TestMeasure:
         assert entry.event.cells == 3 + 2 + 12
         assert entry.cost <= private.ledger.budget.total / 3
 
+    def test_those_asked_next_are_counted_in_the_same_pass(self, monkeypatch):
+        passes: list[list[Clique]] = []
+        count = MemoryEngine.counts
+        monkeypatch.setattr(MemoryEngine, "counts", lambda e, c: passes.append([*c]) or count(e, c))
+        pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+        private, alone = curator(), curator()
+
+        found = [private.measure([p], share=Fraction(1, 3), step="s", ahead=pairs)[0] for p in pairs]
+
+        assert passes == [pairs]
+        expected = [alone.measure([p], share=Fraction(1, 3), step="s")[0] for p in pairs]
+        assert all((f.values == e.values).all() for f, e in zip(found, expected, strict=True))
+        assert private.ledger.entries == alone.ledger.entries
+
+    def test_those_asked_next_are_counted_alone_where_memory_does_not_hold_them_together(self):
+        a, b = (np.zeros(3, np.int64) for _ in range(2))
+        wide = Domain(("a", "b", "c"), (1000, 1000, 4))
+        engine = MemoryEngine(EncodedTable(wide, (a, b, a)), limit_mb=4.0)
+        private = Curator(engine, Ledger(Budget(epsilon=1.0, delta=1e-5)), SeededNoise(0))
+
+        (found,) = private.measure([("a",)], share=Fraction(1, 2), step="s", ahead=[("a", "b")])
+
+        assert found.values.shape == (1000,)
+
     def test_sigma_is_that_of_the_paper(self):
         private = curator()
         rho = float(private.ledger.budget.total)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from half_noise import HalfNoise
-from recording import RecordingNoise
+from paid_doors import SOME, PaidDoor, neighbours
 
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
@@ -20,35 +18,23 @@ from syntabula.marginals.splits import Splits
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.events import ExactEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
-from syntabula.privacy.pricing import counting_event
+from syntabula.privacy.pricing import NoisyVector, counting_event
 from syntabula.privacy.training import leaves
 from syntabula.privacy.training.leaves import LeafCurator
 from syntabula.privacy.units import Unit, Units
-from syntabula.testing.replay import check_alike, recorded
 
 DOMAIN = Domain(("a", "b", "c"), (6, 3, 4))
 NODES = np.array([[0, 2, 1, 2], [1, 0, 3, 4], [-1, 0, 0, 0], [-1, 0, 0, 0], [-1, 0, 0, 0]], dtype=np.int32)
 SPLITS = Splits(("a", "b"), (6, 3), NODES, np.array([*range(6), *range(3)], dtype=np.int32))
 GROUPS = np.array([0, 1, 1, 0])
-SOME = Fraction(1, 3)
 
 
 def rows(n: int, seed: int) -> EncodedTable:
     rng = np.random.default_rng(seed)
     return EncodedTable(DOMAIN, tuple(rng.integers(0, s, n).astype(np.uint8) for s in DOMAIN.sizes))
-
-
-def at(table: EncodedTable, places: np.ndarray) -> EncodedTable:
-    return EncodedTable(table.domain, tuple(codes[places] for codes in table.codes))
-
-
-def neighbours(table: EncodedTable) -> Iterator[EncodedTable]:
-    for gone in range(table.n_rows):
-        yield at(table, np.delete(np.arange(table.n_rows), gone))
 
 
 def door(
@@ -74,7 +60,19 @@ def most_moved() -> float:
     return max(moved)
 
 
-class TestCounts:
+class TestCounts(PaidDoor):
+    module = leaves
+    rows = staticmethod(rows)
+
+    def opened(self, curator: Curator) -> LeafCurator:
+        return Doors(curator).leaves
+
+    def ask(self, door: LeafCurator, share: Fraction | int = SOME) -> NoisyVector:
+        return door.counts(SPLITS, "c", GROUPS, share=share, step="grow")
+
+    def sigma(self, door: LeafCurator) -> float:
+        return door.sigma(SOME)
+
     def test_one_record_moves_one_count_by_one(self) -> None:
         assert most_moved() == 1
 
@@ -99,47 +97,6 @@ class TestCounts:
 
         assert found.reshape(3, 2).sum(0).tolist() == np.bincount(table.column("c") // 2).tolist()
 
-    @pytest.mark.parametrize(
-        ("budget", "event"),
-        [
-            (Budget(1.0, 1e-5), GaussianEvent),
-            (Budget.zcdp(0.5, 1e-5), GaussianEvent),
-            (Budget.pure(1.0), LaplaceEvent),
-            (NO_PRIVACY, ExactEvent),
-        ],
-    )
-    def test_they_cost_what_they_may_whatever_their_number(self, budget: Budget, event: type) -> None:
-        asked = door(rows(50, 7), budget)
-
-        found = asked.counts(SPLITS, "c", GROUPS, share=SOME, step="grow")
-
-        (entry,) = asked._curator.ledger.entries
-        assert type(entry.event) is event
-        assert found.sigma == asked.sigma(SOME)
-        if budget.total is not None:
-            assert entry.cost == pytest.approx(float(budget.total) / 3, rel=1e-6)
-
-    def test_what_cannot_be_paid_is_not_drawn(self) -> None:
-        noise = RecordingNoise(SeededNoise(0))
-        asked = door(rows(50, 7), Budget(1.0, 1e-5), noise)
-        asked.counts(SPLITS, "c", GROUPS, share=1, step="grow")
-
-        with pytest.raises(BudgetExceededError):
-            counted(asked)
-
-        assert len(noise.calls) == 1
-
-    def test_a_resumed_run_gets_the_counts_of_the_first_and_pays_once(self) -> None:
-        budget, journal = Budget(1.0, 1e-5), MemoryJournal()
-        journal.record_run({})
-        first = counted(door(rows(50, 7), budget, SeededNoise(1), journal))
-        again = Ledger(budget, journal, replay_from=0)
-
-        second = counted(LeafCurator(Curator(MemoryEngine(rows(49, 8)), again, SeededNoise(2))))
-
-        assert np.array_equal(first, second)
-        assert len(journal.records) == 1
-
     def test_what_it_shows_holds_no_size(self) -> None:
         assert repr(door(rows(50, 7))) == "LeafCurator()"
 
@@ -157,7 +114,7 @@ class TestCounts:
 
     def test_the_rows_of_a_unit_pay_for_all(self) -> None:
         table = rows(60, 1)
-        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)])
+        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)], bytes(32))
         ledger = Ledger(Budget(1.0, 1e-5), unit=Unit("person", 5))
         asked = LeafCurator(Curator(MemoryEngine(table), ledger, SeededNoise(0), units))
 
@@ -199,15 +156,6 @@ class TestPlantedBugs:
         with pytest.raises(BudgetExceededError):
             counted(door(rows(50, 7), Budget(1.0, 1e-5)))
 
-    def test_noise_of_half_the_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = leaves.noisy_counts
-        monkeypatch.setattr(
-            leaves, "noisy_counts", lambda token, noise, counts: right(token, HalfNoise(noise), counts)
-        )
-
-        with pytest.raises(AssertionError, match="more than its stated sensitivity"):
-            replay_on_neighbours()
-
     def test_a_leaf_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
         right = leaves.noisy_counts
 
@@ -219,20 +167,4 @@ class TestPlantedBugs:
         monkeypatch.setattr(leaves, "noisy_counts", bare)
 
         with pytest.raises(AssertionError, match="depends on the records beyond"):
-            replay_on_neighbours()
-
-
-def replay_on_neighbours() -> None:
-    """Replay the counts of a table on each table with a record fewer; asserts that only the inputs of noise differ."""
-    table = rows(25, seed=10)
-
-    def ask(table: EncodedTable, noise: NoiseSource) -> list[float]:
-        return counted(door(table, Budget(1.0, 1e-5), noise)).tolist()
-
-    first = recorded(lambda noise: ask(table, noise))
-    for fewer in neighbours(table):
-        check_alike(first, recorded(lambda noise, fewer=fewer: ask(fewer, noise), first.calls))
-
-
-def test_only_the_inputs_of_noise_differ_on_neighbours() -> None:
-    replay_on_neighbours()
+            TestCounts().replay_on_neighbours()

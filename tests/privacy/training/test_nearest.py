@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from half_noise import HalfNoise
-from recording import RecordingNoise
+from paid_doors import SOME, PaidDoor, at, neighbours
 
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
@@ -20,33 +18,21 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.events import ExactEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
-from syntabula.privacy.pricing import counting_event
+from syntabula.privacy.pricing import NoisyVector, counting_event
 from syntabula.privacy.training import nearest
 from syntabula.privacy.training.nearest import NearestCurator
 from syntabula.privacy.units import Unit, Units
-from syntabula.testing.replay import check_alike, recorded
 
 DOMAIN = Domain(("a", "b"), (6, 3))
 NEARNESS = Nearness([np.linspace(0, 1, 6)[:, None], np.eye(3) / 3])
-SOME = Fraction(1, 3)
 
 
 def rows(n: int, seed: int) -> EncodedTable:
     rng = np.random.default_rng(seed)
     return EncodedTable(DOMAIN, tuple(rng.integers(0, s, n).astype(np.uint8) for s in DOMAIN.sizes))
-
-
-def at(table: EncodedTable, places: np.ndarray) -> EncodedTable:
-    return EncodedTable(table.domain, tuple(codes[places] for codes in table.codes))
-
-
-def neighbours(table: EncodedTable) -> Iterator[EncodedTable]:
-    for gone in range(table.n_rows):
-        yield at(table, np.delete(np.arange(table.n_rows), gone))
 
 
 def door(
@@ -72,7 +58,21 @@ def most_moved() -> float:
     return max(moved)
 
 
-class TestVotes:
+class TestVotes(PaidDoor):
+    module = nearest
+    rows = staticmethod(rows)
+
+    def opened(self, curator: Curator) -> NearestCurator:
+        return Doors(curator).nearest
+
+    def ask(self, door: NearestCurator, share: Fraction | int = SOME) -> NoisyVector:
+        return door.vote(NEARNESS, rows(9, 1), share=share, step="vote")
+
+    def sigma(self, door: NearestCurator) -> float:
+        # Whatever the number of rows.
+        assert door.sigma(9, SOME) == door.sigma(1000, SOME)
+        return door.sigma(9, SOME)
+
     def test_one_record_moves_one_number_by_one(self) -> None:
         assert most_moved() == 1
 
@@ -98,47 +98,6 @@ class TestVotes:
 
         assert votes.tolist() == np.bincount(table.column("a") // 2, minlength=3).tolist()
 
-    @pytest.mark.parametrize(
-        ("budget", "event"),
-        [
-            (Budget(1.0, 1e-5), GaussianEvent),
-            (Budget.zcdp(0.5, 1e-5), GaussianEvent),
-            (Budget.pure(1.0), LaplaceEvent),
-            (NO_PRIVACY, ExactEvent),
-        ],
-    )
-    def test_a_vote_costs_what_it_may_whatever_the_number_of_rows(self, budget: Budget, event: type) -> None:
-        asked = door(rows(50, 7), budget)
-
-        found = asked.vote(NEARNESS, rows(9, 1), share=SOME, step="vote")
-
-        (entry,) = asked._curator.ledger.entries
-        assert type(entry.event) is event
-        assert found.sigma == asked.sigma(9, SOME) == asked.sigma(1000, SOME)
-        if budget.total is not None:
-            assert entry.cost == pytest.approx(float(budget.total) / 3, rel=1e-6)
-
-    def test_what_cannot_be_paid_is_not_drawn(self) -> None:
-        noise = RecordingNoise(SeededNoise(0))
-        asked = door(rows(50, 7), Budget(1.0, 1e-5), noise)
-        asked.vote(NEARNESS, rows(9, 1), share=1, step="vote")
-
-        with pytest.raises(BudgetExceededError):
-            asked.vote(NEARNESS, rows(9, 1), share=SOME, step="vote again")
-
-        assert len(noise.calls) == 1
-
-    def test_a_resumed_run_gets_the_votes_of_the_first_and_pays_once(self) -> None:
-        budget, journal = Budget(1.0, 1e-5), MemoryJournal()
-        journal.record_run({})
-        first = door(rows(50, 7), budget, SeededNoise(1), journal)
-        votes = first.vote(NEARNESS, rows(9, 1), share=SOME, step="vote")
-        again = Ledger(budget, journal, replay_from=0)
-        second = NearestCurator(Curator(MemoryEngine(rows(49, 8)), again, SeededNoise(2)))
-
-        assert np.array_equal(second.vote(NEARNESS, rows(9, 1), share=SOME, step="vote").values, votes.values)
-        assert len(journal.records) == 1
-
     def test_what_it_shows_holds_no_size(self) -> None:
         assert repr(door(rows(50, 7))) == "NearestCurator()"
 
@@ -155,7 +114,7 @@ class TestVotes:
 
     def test_the_rows_of_a_unit_have_a_vote_each_and_pay_for_all(self) -> None:
         table = rows(60, 1)
-        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)])
+        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)], bytes(32))
         asked = NearestCurator(
             Curator(
                 MemoryEngine(table), Ledger(Budget(1.0, 1e-5), unit=Unit("person", 5)), SeededNoise(0), units
@@ -217,39 +176,3 @@ class TestPlantedBugs:
 
         with pytest.raises(BudgetExceededError):
             door(rows(50, 7), Budget(1.0, 1e-5)).vote(NEARNESS, rows(9, 1), share=SOME, step="vote")
-
-    def test_noise_of_half_the_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = nearest.noisy_counts
-        monkeypatch.setattr(
-            nearest, "noisy_counts", lambda token, noise, votes: right(token, HalfNoise(noise), votes)
-        )
-
-        with pytest.raises(AssertionError, match="more than its stated sensitivity"):
-            replay_on_neighbours()
-
-    def test_votes_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def bare(token, noise, votes):
-            token.consume()
-            return votes.reveal_inside_privacy()
-
-        monkeypatch.setattr(nearest, "noisy_counts", bare)
-
-        with pytest.raises(AssertionError, match="depends on the records beyond"):
-            replay_on_neighbours()
-
-
-def replay_on_neighbours() -> None:
-    """Replay the votes of a table on each table with a record fewer; asserts that only the inputs of noise differ."""
-    table = rows(25, seed=10)
-
-    def ask(table: EncodedTable, noise: NoiseSource) -> list[float]:
-        asked = door(table, Budget(1.0, 1e-5), noise)
-        return asked.vote(NEARNESS, rows(9, 1), share=SOME, step="vote").values.tolist()
-
-    first = recorded(lambda noise: ask(table, noise))
-    for fewer in neighbours(table):
-        check_alike(first, recorded(lambda noise, fewer=fewer: ask(fewer, noise), first.calls))
-
-
-def test_only_the_inputs_of_noise_differ_on_neighbours() -> None:
-    replay_on_neighbours()

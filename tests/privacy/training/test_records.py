@@ -449,7 +449,7 @@ class TestResume:
 class TestUnits:
     """Persons with up to three rows each, of which a step takes one."""
 
-    UNITS = Units.of(np.arange(N) // 3, [f"person {i}" for i in range(N // 3 + 1)])
+    UNITS = Units.of(np.arange(N) // 3, [f"person {i}" for i in range(N // 3 + 1)], bytes(32))
 
     def opened(self, units: Units | None, noise: object = None, **options: object) -> TrainingSession:
         ledger = Ledger(BUDGET, unit=Unit("person", 3))

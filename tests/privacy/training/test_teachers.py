@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from half_noise import HalfNoise
-from recording import RecordingNoise
+from paid_doors import SOME, PaidDoor, at, neighbours
 
-from syntabula.errors import ArgumentError, BudgetExceededError
+from syntabula.errors import ArgumentError
 from syntabula.marginals.agreement import Agreement
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain
@@ -18,19 +16,16 @@ from syntabula.marginals.encoded import EncodedTable
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
-from syntabula.privacy.events import ExactEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
-from syntabula.privacy.pricing import vector_event
+from syntabula.privacy.pricing import NoisyVector, vector_event
 from syntabula.privacy.training import teachers
 from syntabula.privacy.training.teachers import Council, teachers_of
 from syntabula.privacy.units import Unit, Units
-from syntabula.testing.replay import check_alike, recorded
 
 DOMAIN = Domain(("a", "b", "c"), (4, 2, 3))
 AGREEMENT = Agreement([np.eye(size) - 1 / size for size in DOMAIN.sizes])
-SOME = Fraction(1, 3)
 
 
 def rows(n: int, seed: int) -> EncodedTable:
@@ -41,15 +36,6 @@ def rows(n: int, seed: int) -> EncodedTable:
     b = np.where(follows, a // 2, rng.integers(0, 2, n))
     c = np.where(follows, a % 3, rng.integers(0, 3, n))
     return EncodedTable(DOMAIN, tuple(x.astype(np.uint8) for x in (a, b, c)))
-
-
-def at(table: EncodedTable, places: np.ndarray) -> EncodedTable:
-    return EncodedTable(DOMAIN, tuple(codes[places] for codes in table.codes))
-
-
-def neighbours(table: EncodedTable) -> Iterator[EncodedTable]:
-    for gone in range(table.n_rows):
-        yield at(table, np.delete(np.arange(table.n_rows), gone))
 
 
 def council(
@@ -118,7 +104,21 @@ def most_moved(number: int = 4, n: int = 25) -> float:
     return max(moved)
 
 
-class TestVotes:
+class TestVotes(PaidDoor):
+    module = teachers
+    rows = staticmethod(rows)
+
+    def opened(self, curator: Curator) -> Council:
+        return Doors(curator).teachers.council(AGREEMENT, 4)
+
+    def ask(self, door: Council, share: Fraction | int = SOME) -> NoisyVector:
+        return door.vote(rows(30, 1), rows(40, 2), share=share, step="vote")
+
+    def sigma(self, door: Council) -> float:
+        # Each row is charged.
+        assert door.sigma(30, SOME) > door.sigma(10, SOME) or door._curator.ledger.budget.total is None
+        return door.sigma(30, SOME)
+
     def test_one_record_moves_the_votes_on_a_row_by_one_at_most(self) -> None:
         assert most_moved() == 1
 
@@ -146,48 +146,6 @@ class TestVotes:
         monkeypatch.setattr(teachers, "_ROWS_AT_ONCE", 7)
 
         assert np.array_equal(exact_votes(rows(200, 6), 9), whole)
-
-    @pytest.mark.parametrize(
-        ("budget", "event"),
-        [
-            (Budget(1.0, 1e-5), GaussianEvent),
-            (Budget.zcdp(0.5, 1e-5), GaussianEvent),
-            (Budget.pure(1.0), LaplaceEvent),
-            (NO_PRIVACY, ExactEvent),
-        ],
-    )
-    def test_each_row_is_charged(self, budget: Budget, event: type) -> None:
-        asked = council(rows(50, 7), 5, budget)
-
-        found = asked.vote(rows(30, 1), rows(40, 2), share=SOME, step="vote")
-
-        (entry,) = asked._curator.ledger.entries
-        assert type(entry.event) is event
-        if budget.total is not None:
-            assert entry.cost == pytest.approx(float(budget.total) / 3, rel=1e-6)
-            assert asked.sigma(30, SOME) == found.sigma > asked.sigma(10, SOME)
-
-    def test_what_cannot_be_paid_is_not_drawn(self) -> None:
-        noise = RecordingNoise(SeededNoise(0))
-        asked = council(rows(50, 7), 5, Budget(1.0, 1e-5), noise)
-        asked.vote(rows(30, 1), rows(40, 2), share=1, step="vote")
-
-        with pytest.raises(BudgetExceededError):
-            asked.vote(rows(30, 1), rows(40, 2), share=SOME, step="vote again")
-
-        assert len(noise.calls) == 1
-
-    def test_a_resumed_run_gets_the_votes_of_the_first_and_pays_once(self) -> None:
-        budget, journal, asked = Budget(1.0, 1e-5), MemoryJournal(), (rows(30, 1), rows(40, 2))
-        journal.record_run({})
-        first = council(rows(50, 7), 5, budget, SeededNoise(1), journal).vote(*asked, share=SOME, step="vote")
-        again = Ledger(budget, journal, replay_from=0)
-        curator = Curator(MemoryEngine(rows(49, 8)), again, SeededNoise(2))
-
-        second = Doors(curator).teachers.council(AGREEMENT, 5).vote(*asked, share=SOME, step="vote")
-
-        assert np.array_equal(first.values, second.values)
-        assert len(journal.records) == 1
 
     def test_what_it_shows_holds_no_size(self) -> None:
         asked = council(rows(50, 7), 5)
@@ -258,49 +216,13 @@ class TestPlantedBugs:
         monkeypatch.setattr(teachers, "vector_event", one)
 
         with pytest.raises(AssertionError, match="more than its stated sensitivity"):
-            replay_on_neighbours()
-
-    def test_noise_of_half_the_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = teachers.noisy_counts
-        monkeypatch.setattr(
-            teachers, "noisy_counts", lambda token, noise, votes: right(token, HalfNoise(noise), votes)
-        )
-
-        with pytest.raises(AssertionError, match="more than its stated sensitivity"):
-            replay_on_neighbours()
-
-    def test_votes_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def bare(token, noise, votes):
-            token.consume()
-            return votes.reveal_inside_privacy()
-
-        monkeypatch.setattr(teachers, "noisy_counts", bare)
-
-        with pytest.raises(AssertionError, match="depends on the records beyond"):
-            replay_on_neighbours()
-
-
-def replay_on_neighbours() -> None:
-    """Replay the votes of a table on each table with a record fewer; asserts that only the inputs of noise differ."""
-    table = rows(25, seed=10)
-
-    def ask(table: EncodedTable, noise: NoiseSource) -> list[float]:
-        asked = council(table, 4, Budget(1.0, 1e-5), noise)
-        return asked.vote(rows(30, 1), rows(40, 2), share=SOME, step="vote").values.tolist()
-
-    first = recorded(lambda noise: ask(table, noise))
-    for fewer in neighbours(table):
-        check_alike(first, recorded(lambda noise, fewer=fewer: ask(fewer, noise), first.calls))
-
-
-def test_only_the_inputs_of_noise_differ_on_neighbours() -> None:
-    replay_on_neighbours()
+            TestVotes().replay_on_neighbours()
 
 
 class TestUnits:
     def test_a_person_of_many_rows_has_one_teacher_and_its_votes_cost_as_those_of_a_record(self) -> None:
         table, asked = rows(60, 1), rows(9, 2)
-        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)])
+        units = Units.of(np.arange(60) // 5, [f"person {i}" for i in range(12)], bytes(32))
 
         def votes(kept: np.ndarray) -> np.ndarray:
             curator = Curator(

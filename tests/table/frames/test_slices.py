@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from syntabula.table.frames import slices
+from syntabula.table import raw
 from syntabula.table.frames.frames import from_frame, to_frame
 from syntabula.table.raw import RawColumn
 
@@ -36,8 +36,8 @@ def test_a_frame_in_slices_is_that_of_one_call(library: str, monkeypatch: pytest
     table = from_frame(FRAMES[library])
     whole = to_frame(table.columns, table.origin)
 
-    for module in ("slices", "frames"):
-        monkeypatch.setattr(f"syntabula.table.frames.{module}.CELLS_AT_ONCE", 2)
+    for module in ("raw", "frames.frames"):
+        monkeypatch.setattr(f"syntabula.table.{module}.CELLS_AT_ONCE", 2)
     cut = to_frame(table.columns, table.origin)
 
     if library == "pandas":
@@ -49,7 +49,7 @@ def test_a_frame_in_slices_is_that_of_one_call(library: str, monkeypatch: pytest
 
 def test_an_interrupt_ends_the_making_of_a_frame_within_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted in cells: it comes while the second slice is made, and none after that is."""
-    monkeypatch.setattr(slices, "CELLS_AT_ONCE", 10)
+    monkeypatch.setattr(raw, "CELLS_AT_ONCE", 10)
     made: list[int] = []
     real = np.where
 
@@ -72,7 +72,7 @@ def test_an_interrupt_ends_the_making_of_a_frame_within_a_slice(monkeypatch: pyt
     "kind", ["int64", "float64", "Int64", "Float64", "boolean", "datetime64[us]", "object"]
 )
 def test_no_slice_is_longer_than_it_may_be(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "CELLS_AT_ONCE", 10)
+    monkeypatch.setattr(raw, "CELLS_AT_ONCE", 10)
     lengths: list[int] = []
     take = RawColumn.take
 

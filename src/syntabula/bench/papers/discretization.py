@@ -138,7 +138,12 @@ class DiscretizationStudies:
                 preprocessing=tuple(b for b in _GRID if b.bins != 35),
             ),
             _text("f3", "Settings of the evaluation", "a drawing of the idea"),
-            _text("f4", "The distributions", "`syntabula.datasets.controlled` draws them"),
+            replace(
+                bins, name="discretization-f4", title="The distributions and their bins",
+                datasets=tuple(f"controlled_{shape}@10000" for shape in get_args(Shape)), epsilons=(math.inf,),
+                preprocessing=tuple(b for b in _GRID if b.bins == 10), seeds=(0,), options={"keep": ("bins",)},
+                figure=Figure(across="discretizer", lines="dataset", panels="", scores=("utility",)), finding="",
+            ),
             bins,
             replace(
                 bins, name="discretization-f6", title="Bins alone and with a histogram at epsilon 0.1",

@@ -160,7 +160,7 @@ def _ten_bins() -> Study:
     rows = both_settings(("margnet", "dp-merf"), "margnet", ("dp-merf",))
     study = _study("t8", "Networks in ten even bins, Gaussian tables", _GAUSS, rows, ["Table 8"])
     even = Binning(bins=10, discretizer="uniform", domain="observed")
-    note = "DP-CTGAN is not here: ours has no private form."
+    note = "DP-CTGAN is not here: ours has rows in place of a generator."
     return replace(study, epsilons=(0.2,), preprocessing=(even,), binnings={}, note=note)
 
 

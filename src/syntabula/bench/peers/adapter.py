@@ -41,10 +41,11 @@ _DPMM = "pip install dpmm 'pyarrow<20'"
 _SMARTNOISE = "pip install smartnoise-synth"
 _DPSYNTH = "pip install git+https://github.com/google/dpsynth, for Python 3.12"
 _SDV = "pip install sdv pyarrow"
+_SYNTHCITY = "pip install synthcity 'pyarrow<20'"
 
 
-def _rows(script: str, word: str, installed_by: str) -> Adapter:
-    return Adapter(script=script, word=word, installed_by=installed_by, learns="rows", is_private=False)
+def _rows(script: str, word: str, installed_by: str, *, is_private: bool = False) -> Adapter:
+    return Adapter(script=script, word=word, installed_by=installed_by, learns="rows", is_private=is_private)
 
 
 ADAPTERS: Mapping[str, Adapter] = {
@@ -65,6 +66,14 @@ ADAPTERS: Mapping[str, Adapter] = {
     "sdv-tvae": _rows("sdv.py", "tvae", _SDV),
     "arfpy": _rows("arf.py", "arf", "pip install arfpy pyarrow 'numpy<2.3' 'pandas<3'"),
     "mostlyai": _rows("mostlyai.py", "argn", "pip install mostlyai-engine"),
+    "synthcity-arf": _rows("synthcity.py", "arf", _SYNTHCITY),
+    "synthcity-bayesian": _rows("synthcity.py", "bayesian_network", _SYNTHCITY),
+    "synthcity-ctgan": _rows("synthcity.py", "ctgan", _SYNTHCITY),
+    "synthcity-ddpm": _rows("synthcity.py", "ddpm", _SYNTHCITY),
+    "synthcity-tvae": _rows("synthcity.py", "tvae", _SYNTHCITY),
+    "synthcity-dpgan": _rows("synthcity.py", "dpgan", _SYNTHCITY, is_private=True),
+    "synthcity-pategan": _rows("synthcity.py", "pategan", _SYNTHCITY, is_private=True),
+    "synthcity-privbayes": _rows("synthcity.py", "privbayes", _SYNTHCITY, is_private=True),
 }
 """Adapters by the name that follows "peer:". SDV and CTGAN are not open source: they stand here to be compared with, and
 nothing of this library needs them."""

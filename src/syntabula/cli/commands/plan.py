@@ -67,6 +67,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
     from syntabula.table.draft import whole_schema
     from syntabula.table.files.delimited import delimited_file, is_delimited
     from syntabula.table.parts.sources import may_have_parts, parts_of
+    from syntabula.table.parts.text_parts import TextParts
     from syntabula.table.raw import PhysicalType
     from syntabula.table.read import read
     from syntabula.table.schema.schema import listed, undeclared
@@ -75,7 +76,10 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         parts = parts_of(table, schema)
         declared = PhysicalType("other", "declared")
         stored = {n: parts.stored[n].physical if n in parts.stored else declared for n in parts.names}
-        in_parts: Plan = synthesizer.plan(schema, assume_rows, physical=stored, in_parts=True)
+        types_found = isinstance(parts, TextParts)
+        in_parts: Plan = synthesizer.plan(
+            schema, assume_rows, physical=stored, types_found=types_found, in_parts=True
+        )
         return in_parts
     if is_delimited(table) and not request.observed:
         with delimited_file(table, schema) as file:

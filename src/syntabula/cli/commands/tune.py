@@ -14,7 +14,8 @@ from syntabula.cli.outputs import check_outputs, output
 from syntabula.cli.request import Request, takes_request
 
 _NOT_PRIVATE = (
-    "validation", "target", "weight", "repeats", "seconds", "workers", "storage", "seed", "picture", "public",
+    "validation", "target", "weight", "relative", "repeats", "finalists", "seconds", "workers", "storage", "seed",
+    "picture", "public",
 )  # fmt: skip
 """Options without a meaning in a private search."""
 
@@ -54,10 +55,25 @@ def tune(
             metavar="METRIC=WEIGHT",
         ),
     ] = None,
+    relative: Annotated[
+        bool,
+        typer.Option(
+            "--relative",
+            help="Divide each score by that of the method as given, so that a tenth less of any counts as much.",
+        ),
+    ] = False,
     trials: Annotated[int, typer.Option("--trials", help="Number of sets of options to try.")] = 50,
     repeats: Annotated[int, typer.Option("--repeats", help="Fits of each, with other seeds.")] = 1,
+    finalists: Annotated[
+        int,
+        typer.Option(
+            "--finalists",
+            help="The best so many sets are fitted three times more, as is the method as given; their means decide.",
+        ),
+    ] = 3,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", help="Start no trial after so many seconds.")
+        float | None,
+        typer.Option("--seconds", help="Start no trial after so many seconds; the finals still run."),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", help="Number of processes.")] = 1,
     storage: Annotated[
@@ -124,9 +140,10 @@ def tune(
             schema=request.schema(),
             target=target,
             space=_space(space),
-            objective=_objective(weight),
+            objective=_objective(weight, relative=relative),
             trials=trials,
             repeats=repeats,
+            finalists=finalists,
             seconds=seconds,
             workers=workers,
             storage=storage,
@@ -192,10 +209,11 @@ def _space(given: str) -> Any:
     return read_options(Path(given), "--space")
 
 
-def _objective(given: list[str] | None) -> Any:
-    if not given:
-        return None
+def _objective(given: list[str] | None, *, relative: bool) -> Any:
     from syntabula.cli.request import named_values
     from syntabula.tuning.objective import Objective
 
-    return Objective(weights=named_values(given, "--weight", "tvd-2=1"), metrics=Objective().metrics)
+    if not given:
+        return Objective(is_relative=relative)
+    weights = named_values(given, "--weight", "tvd-2=1")
+    return Objective(weights=weights, metrics=Objective().metrics, is_relative=relative)

@@ -77,7 +77,7 @@ class CellCurator:
         def draw(token: Token) -> NoisyArray:
             believed = np.concatenate([np.ravel(e) for e in estimates])
             curator._fill_cache(self._cliques)
-            exact = curator._joined(self._cliques).reveal_inside_privacy()
+            exact = curator._joined(self._cliques, ()).reveal_inside_privacy()
             scores = Sensitive(differences(exact, believed)[candidates])
             return np.asarray([choose(token, curator._source, scores, score_sensitivity=1.0)])
 

@@ -10,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, ResourceError
+from syntabula.marginals.counting import CountingEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 
@@ -130,6 +131,18 @@ def batches(domain: Domain, families: Sequence[Clique]) -> Iterator[list[Clique]
         cells += domain.cells(family)
     if batch:
         yield batch
+
+
+def first_batch(engine: CountingEngine, cliques: list[Clique], ahead: Sequence[Clique]) -> list[Clique]:
+    """Return the cliques and as many of the next ones as may be counted at once, decided by the domain alone."""
+    batch = next(batches(engine.domain, [*dict.fromkeys([*cliques, *ahead])]))
+    if len(batch) <= len(cliques):
+        return cliques
+    try:
+        engine.check_memory(batch)
+    except ResourceError:  # each alone may fit
+        return cliques
+    return batch
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from syntabula.privacy.doors.scores import (
     batches,
     dependence_steps,
     distances,
+    first_batch,
 )
 from syntabula.privacy.events import Event, ExponentialEvent
 from syntabula.privacy.journal import NoisyArray
@@ -31,7 +32,7 @@ from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought, standard_deviation, vector_event
 from syntabula.privacy.resume import answer, fingerprint
-from syntabula.privacy.units import Units
+from syntabula.privacy.units import RecordUnits
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
@@ -59,7 +60,7 @@ class Curator:
     """
 
     def __init__(
-        self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource, units: Units | None = None
+        self, engine: CountingEngine, ledger: Ledger, noise: NoiseSource, units: RecordUnits | None = None
     ) -> None:
         self._engine = engine
         self._ledger = ledger
@@ -97,11 +98,14 @@ class Curator:
         other._recoding = self._recoding.then(recoding) if self._recoding else recoding
         return other
 
-    def measure(self, cliques: Sequence[Clique], *, share: Fraction | float, step: str) -> list[Measurement]:
+    def measure(
+        self, cliques: Sequence[Clique], *, share: Fraction | float, step: str, ahead: Sequence[Clique] = ()
+    ) -> list[Measurement]:
         """Release noisy counts of some marginals, all with the same noise.
 
         Args:
             cliques: At least one clique; a clique named twice is measured (and paid for) twice.
+            ahead: Those that will be measured next, which are counted in the same pass as far as there is memory.
 
         Returns:
             One measurement per clique, with values of the clique's shape.
@@ -111,7 +115,7 @@ class Curator:
         self._engine.check_memory(self._missing(cliques))
         event, sigma = self._noise(len(cliques), sum(self.domain.cells(c) for c in cliques), share)
         noisy = self._answer(
-            event, step, cliques, lambda token: noisy_counts(token, self._source, self._joined(cliques))
+            event, step, cliques, lambda t: noisy_counts(t, self._source, self._joined(cliques, ahead))
         )
         ends = np.cumsum([self.domain.cells(c) for c in cliques])[:-1]
         return [
@@ -286,22 +290,22 @@ class Curator:
             self._fill_cache([clique])
         return self._cache[clique]
 
-    def _joined(self, cliques: Sequence[Clique]) -> Sensitive[NDArray[np.int64]]:
-        self._fill_cache(cliques)
+    def _joined(self, cliques: Sequence[Clique], ahead: Sequence[Clique]) -> Sensitive[NDArray[np.int64]]:
+        self._fill_cache(cliques, ahead)
         exact = [self._exact(c) for c in cliques]
         return Sensitive(np.concatenate([e.reveal_inside_privacy().ravel() for e in exact]))
 
     def _missing(self, cliques: Sequence[Clique]) -> list[Clique]:
         return [c for c in dict.fromkeys(cliques) if c not in self._cache]
 
-    def _fill_cache(self, cliques: Sequence[Clique]) -> None:
+    def _fill_cache(self, cliques: Sequence[Clique], ahead: Sequence[Clique] = ()) -> None:
         if not (missing := self._missing(cliques)):
             return
-        domain = self.domain
-        new = sum(domain.cells(c) for c in missing)
+        missing = first_batch(self._engine, missing, self._missing(ahead))
+        new = sum(map(self.domain.cells, missing))
         if self._cached_cells + new > CACHED_CELLS:
             self._cache = {c: self._cache[c] for c in cliques if c in self._cache}
-            self._cached_cells = sum(domain.cells(c) for c in self._cache)
+            self._cached_cells = sum(map(self.domain.cells, self._cache))
         self._cached_cells += new
         self._cache |= {clique: Sensitive(counts) for clique, counts in self._counted(missing)}
 

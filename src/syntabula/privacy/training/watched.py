@@ -162,9 +162,16 @@ class _Watch(TorchFunctionMode):
         """Watch a product with a matrix to which a bias is added."""
         if beta != 1 or alpha != 1:
             self._refuse(torch.addmm, [input, mat1, mat2])
-        watched = self._is_watched(mat1) or self._is_watched(mat2)
-        product = self.matmul(mat1, mat2) if watched else mat1 @ mat2
-        return self.add(product, input) if self._is_watched(input) else product + input
+        matrix = self._watched_matrix(mat2)
+        if matrix is None or self._is_watched(mat1) or input.dim() != 1 or id(input) not in self._names:
+            watched = self._is_watched(mat1) or self._is_watched(mat2)
+            product = self.matmul(mat1, mat2) if watched else mat1 @ mat2
+            return self.add(product, input) if self._is_watched(input) else product + input
+        # One output for matrix and bias, whose derivatives are scaled once.
+        out = _leaf(torch.addmm(input.detach(), mat1, matrix[1]))
+        self._use_product(matrix, mat1, out, outputs_first=False)
+        self._use(self._names[id(input)], out, lambda d: Sums(self._by_places(d)))
+        return out
 
     def embedding(
         self,
@@ -225,7 +232,11 @@ class _Watch(TorchFunctionMode):
         if alpha != 1 or self._is_watched(x) or id(p) not in self._names:
             self._refuse(torch.add, [input, other])
         out = _leaf(x + p.detach())
-        self._use_sum(p, out, lambda d: d)
+        if p.dim() == 1 and out.dim() == 2 and out.shape[1] == len(p):
+            # Nothing is summed within a record: derivatives stay as they are.
+            self._use(self._names[id(p)], out, lambda d: Sums(self._by_places(d)))
+        else:
+            self._use_sum(p, out, lambda d: d)
         return out
 
     def multiply(self, input: Any, other: Any) -> Tensor:

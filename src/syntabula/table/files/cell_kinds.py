@@ -82,10 +82,17 @@ _OF_CLOCK = (
 )
 
 
-def kind_counts(database: Any, source: str, column: str) -> dict[str, int]:
-    """Return the number of non-empty cells of each kind in a column of a table of texts."""
+def kind_counts(database: Any, source: str, column: str, number: str = "count(*)") -> dict[str, int]:
+    """Return the number of non-empty cells of each kind in a column of a table of texts.
+
+    Args:
+        database: Connection with the table.
+        source: SQL of the table.
+        column: SQL of the column.
+        number: SQL of the number of cells in some rows of the table.
+    """
     # Each distinct text is tested once.
-    texts = f"SELECT {stripped(column)} AS c, count(*) AS n FROM {source} GROUP BY c HAVING c IS NOT NULL"
+    texts = f"SELECT {stripped(column)} AS c, {number} AS n FROM {source} GROUP BY c HAVING c IS NOT NULL"
     query = f"SELECT {kind_of('c')} AS kind, sum(n)::BIGINT AS n FROM ({texts}) GROUP BY kind"
     found = dict(database.execute(query).fetchall())
     return {kind: found.get(place, 0) for kind, place in _AT.items()}

@@ -159,12 +159,15 @@ class DelimitedFile:
 
 
 @contextmanager
-def delimited_file(path: str | os.PathLike[str], schema: Schema | None = None) -> Iterator[DelimitedFile]:
+def delimited_file(
+    path: str | os.PathLike[str], schema: Schema | None = None, columns: Sequence[str] | None = None
+) -> Iterator[DelimitedFile]:
     """Read a delimited file and hold it in memory until the end of the context.
 
     Args:
         path: File to read.
         schema: Declares some of its columns, or None.
+        columns: Those to read, in this order; None for all.
 
     Raises:
         DataError: If the file cannot be read; the message names the file and the line, never a cell's value.
@@ -176,8 +179,29 @@ def delimited_file(path: str | os.PathLike[str], schema: Schema | None = None) -
     with connection() as database:
         delimiter = "\t" if kind.container == "tsv" else None
         with memory_for(f"read {place!r}"):
-            names, dialect = _load_texts(database, place, kind.compression, delimiter, schema)
+            names, dialect = _load_texts(database, place, kind.compression, delimiter, schema, columns)
         yield DelimitedFile(database, names, kind.container, None if dialect == kind.dialect else dialect)
+
+
+def header_of(path: str, schema: Schema | None = None) -> tuple[list[str], Dialect | None]:
+    """Return the names of the columns of a delimited file, and its form if it is not the usual one of its suffix.
+
+    Raises:
+        DataError: If the file is empty, or cannot be read.
+    """
+    import duckdb
+
+    kind = file_format(path)
+    check_readable(path)
+    delimiter = "\t" if kind.container == "tsv" else None
+    with connection() as database:
+        reader = _Reader(database, path, kind.compression)
+        try:
+            names, found = _header(reader, delimiter, schema, by_header=True)
+        except duckdb.Error as error:
+            raise DataError(reader.fault(str(error), delimiter)) from None
+    check_names(names)
+    return names, None if found == kind.dialect else found
 
 
 def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
@@ -188,7 +212,12 @@ def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
 
 
 def _load_texts(
-    database: Any, path: str, compression: str, delimiter: str | None, schema: Schema | None = None
+    database: Any,
+    path: str,
+    compression: str,
+    delimiter: str | None,
+    schema: Schema | None,
+    columns: Sequence[str] | None,
 ) -> tuple[list[str], Dialect]:
     """Load all cells of a delimited file, as written, into a table `written` of columns c0, c1, ....
 
@@ -200,9 +229,10 @@ def _load_texts(
         compression: "none", "gzip" or "zstd".
         delimiter: Character between cells; if None, the one of , ; tab and | that gives the header most names.
         schema: Declares some of the columns, or None.
+        columns: Those to load, or None for all.
 
     Returns:
-        The names of the columns, and the form of the text.
+        The names of the loaded columns, and the form of the text.
 
     Raises:
         DataError: As `read_delimited`.
@@ -217,8 +247,10 @@ def _load_texts(
         source = reader.source(
             found.delimiter, quote='"', names=[f"c{i}" for i in range(len(names))], header=True
         )
-        database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
-        return names, found
+        chosen = names if columns is None else [*columns]
+        cells = ", ".join(f"c{names.index(name)} AS c{i}" for i, name in enumerate(chosen))
+        database.execute(f"CREATE TABLE written AS SELECT {cells} FROM {source}")
+        return chosen, found
 
     try:
         return interruptible(database, load)

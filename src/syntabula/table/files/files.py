@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from syntabula._extras import require
 from syntabula._files import whole_file
 from syntabula._memory import memory_for
 from syntabula.errors import DataError, SyntabulaError
@@ -185,6 +184,7 @@ def _reason(error: Exception) -> str:
 
 
 def _read_arrow(path: str) -> RawTable:
+    from syntabula._extras import require
     from syntabula.table.frames.frames import from_frame
 
     feather = require("pyarrow.feather", "arrow")

@@ -48,22 +48,23 @@ def read_json_lines(
             never its content.
     """
     if is_whole(schema):
-        return _declared(_rows(path, compression, msgspec.Raw), schema)
+        return _declared(rows_of(path, compression), schema)
     # Declared columns are read as written.
-    rows = _rows(path, compression, Any if schema is None else msgspec.Raw)
+    rows = rows_of(path, compression, Any if schema is None else msgspec.Raw)
     names = list(dict.fromkeys(key for row in rows for key in row))
     if not rows:
         raise DataError(f"{path!r} is empty; write one object per line, with a key for each column")
     check_names(names)
     if schema is None:
         return {name: _column([row.get(name) for row in rows]) for name in names}, len(rows)
-    texts = {name: _texts(rows, name, schema[name]) for name in names if name in schema}
+    texts = {name: texts_in(rows, name, schema[name]) for name in names if name in schema}
     declared = read_texts(texts, schema)[0] if texts else {}
-    found = {name: _column([_value(row.get(name)) for row in rows]) for name in names if name not in schema}
+    found = {name: _column([value_of(row.get(name)) for row in rows]) for name in names if name not in schema}
     return {name: (declared | found)[name] for name in names}, len(rows)
 
 
-def _rows(path: str, compression: str, cell: Any) -> list[dict[str, Any]]:
+def rows_of(path: str, compression: str, cell: Any = msgspec.Raw) -> list[dict[str, Any]]:
+    """Return the objects of a file, by key with the values as written, or as `cell` decodes them."""
     import duckdb
 
     query = (
@@ -100,10 +101,11 @@ def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, Raw
         warn_caller(
             CoercionWarning("some records have keys that the schema does not declare; they are ignored")
         )
-    return read_texts({name: _texts(rows, name, schema[name]) for name in schema}, schema)
+    return read_texts({name: texts_in(rows, name, schema[name]) for name in schema}, schema)
 
 
-def _texts(rows: list[dict[str, Any]], name: str, column: Column) -> list[str | None]:
+def texts_in(rows: list[dict[str, Any]], name: str, column: Column) -> list[str | None]:
+    """Return the text of each cell of a declared column: that of a string, or anything else as written."""
     form = column.format if isinstance(column, Numeric) else None
     return [_text(row.get(name), None if form is None else NumberFormat.of(form)) for row in rows]
 
@@ -118,7 +120,8 @@ def _text(cell: msgspec.Raw | None, form: NumberFormat | None) -> str | None:
     return None if written == b"null" else written.decode()
 
 
-def _value(cell: msgspec.Raw | None) -> Any:
+def value_of(cell: msgspec.Raw | None) -> Any:
+    """Return a value that is held as written."""
     return None if cell is None else msgspec.json.decode(cell)
 
 
@@ -127,13 +130,13 @@ def _column(cells: list[Any]) -> RawColumn:
     missing = np.fromiter((is_missing(c) for c in cells), np.bool_, count=len(cells))
     present = values[~missing].tolist()
     if present and all(isinstance(v, str) for v in present):
-        moments = _parsed(present)
+        moments = parsed(present)
         if moments is not None:
             values[~missing] = object_array(moments)
     return column_from_objects(values, missing, "JSON")
 
 
-def _parsed(texts: list[str]) -> list[Any] | None:
+def parsed(texts: list[str]) -> list[Any] | None:
     """Return dates, or times (in UTC if they have an offset); None if some text is neither."""
     try:
         if all(map(_DATE.fullmatch, texts)):

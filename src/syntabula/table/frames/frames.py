@@ -15,8 +15,7 @@ from syntabula._memory import memory_for
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError, MissingExtraError
 from syntabula.table.frames.conform import conform
-from syntabula.table.frames.slices import CELLS_AT_ONCE
-from syntabula.table.raw import Container, Origin, RawColumn, RawTable, check_names
+from syntabula.table.raw import CELLS_AT_ONCE, Container, Origin, RawColumn, RawTable, check_names
 
 _LIBRARIES: tuple[Container, ...] = ("pandas", "polars", "pyarrow")
 _WHAT = "a pandas or polars data frame, an Arrow table, a DuckDB relation, or the path of a file"

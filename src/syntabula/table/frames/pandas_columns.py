@@ -21,8 +21,7 @@ from syntabula.table.frames.object_columns import (
     to_objects,
     zone_name,
 )
-from syntabula.table.frames.slices import parts_of, sliced, slices
-from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.raw import PhysicalType, RawColumn, parts_of, sliced, slices
 from syntabula.table.repeated_texts import RepeatedTexts
 
 _EXACT = 2**53

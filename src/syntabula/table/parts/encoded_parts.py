@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.parts import Fold, State
@@ -51,6 +52,14 @@ class EncodedParts:
         """Yield the records piece by piece, in this process."""
         for table in self._raw.pieces():
             yield self._codec.encode(table)[0]
+
+    def left(self) -> NDArray[np.bool_]:
+        """Return for each raw record whether it is encoded, or left out; takes a pass."""
+        left = [np.zeros(0, np.bool_)]
+        for table in self._raw.pieces():
+            kept = self._codec.encode(table)[1].kept
+            left.append(np.ones(table.n_rows, np.bool_) if kept is None else kept)
+        return np.concatenate(left)
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,9 @@ class PartCells:
         if self.values is None:
             return asked_of(self.parts, self.name, widest, present), missing
         held = self.values
-        raw = RawColumn(held.values, np.zeros(held.values.size, np.bool_), self.physical)
+        # Decimals are held as floats.
+        physical = PhysicalType("float", "float64") if self.physical.kind == "decimal" else self.physical
+        raw = RawColumn(held.values, np.zeros(held.values.size, np.bool_), physical)
         return CountedPoints(ordered_points(widest, raw)[0], held.counts).ascending(), missing
 
     def places_taken(self) -> int:

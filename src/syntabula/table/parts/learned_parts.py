@@ -64,7 +64,11 @@ class LearnedPart:
 
 def learned_parts(parts: RawParts, rules: RowRules) -> RawParts:
     """Return what is learned of a table in parts."""
-    return parts.wrapped(partial(LearnedPart, rules=rules), schema=rules.learned_schema)
+    return parts.wrapped(partial(_learned, rules=rules), schema=rules.learned_schema)
+
+
+def _learned(part: Part, _: int, *, rules: RowRules) -> LearnedPart:
+    return LearnedPart(part, rules)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.parts.part_reading import Part, Work, folded, read_part
-from syntabula.table.raw import Container, Origin, RawTable
+from syntabula.table.raw import Container, Dialect, Origin, RawTable
 from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 65_536
 """Rows of a batch: their texts and numbers take about 60 MB for 20 columns."""
+
+
+Wrap = Callable[[Part, int], Part]
+"""Returns a part with something done to its records, by it and its number; it can be pickled."""
 
 
 @dataclass(eq=False, repr=False)
@@ -36,6 +40,7 @@ class RawParts:
         columns: The columns that are read; None for all.
         stored: Stored types of the undeclared columns.
         order: Names of all columns as the table has them, where some are undeclared.
+        dialect: Form of delimited files, if it is not the usual one.
         wraps: What was done to each part that was opened, in order; see `wrapped`.
     """
 
@@ -47,7 +52,8 @@ class RawParts:
     columns: tuple[str, ...] | None = None
     stored: Mapping[str, StoredType] = field(default_factory=dict)
     order: tuple[str, ...] = ()
-    wraps: tuple[Callable[[Part], Part], ...] = ()
+    dialect: Dialect | None = None
+    wraps: tuple[Wrap, ...] = ()
     _n_rows: list[int] = field(default_factory=list)
     _warned: set[str] = field(default_factory=set)
 
@@ -60,7 +66,9 @@ class RawParts:
 
     @property
     def origin(self) -> Origin:
-        """What the table was read from, with the types of its undeclared columns."""
+        """What the table was read from, with the types of its undeclared columns, which delimited text does not store."""
+        if self.container in ("csv", "tsv"):
+            return Origin(self.container, {}, self.dialect)
         return Origin(self.container, {name: stored.physical for name, stored in self.stored.items()})
 
     @property
@@ -88,9 +96,9 @@ class RawParts:
         """Return the same table of which a pass reads some columns alone."""
         return replace(self, columns=tuple(columns))
 
-    def wrapped(self, wrap: Callable[[Part], Part], **changes: Any) -> Self:
-        """Return the same table with each part wrapped, by a function that can be pickled, and other facts changed."""
-        parts = tuple(map(wrap, self.parts))
+    def wrapped(self, wrap: Wrap, **changes: Any) -> Self:
+        """Return the same table with each part wrapped, and other facts changed."""
+        parts = tuple(wrap(part, number) for number, part in enumerate(self.parts))
         return replace(self, parts=parts, wraps=(*self.wraps, wrap), **changes)
 
     def fold(self, fold: Fold[RawTable]) -> State:
@@ -108,13 +116,21 @@ class RawParts:
 
     def pieces(self) -> Iterator[RawTable]:
         """Yield the records piece by piece, in this process, in one pass."""
+        for _, table in self.numbered_pieces():
+            yield table
+
+    def numbered_pieces(self) -> Iterator[tuple[int, RawTable]]:
+        """Yield the records as `pieces` does, each piece with the number of its part; parts come in order."""
         self._check_unchanged()
         n_rows, said = 0, list[str]()
-        for part in self.parts:
+        for number, part in self._numbered():
             for table in read_part(part, self.schema, self.columns, said):
                 n_rows += table.n_rows
-                yield table
+                yield number, table
         self._ended(n_rows, said)
+
+    def _numbered(self) -> Iterator[tuple[int, Part]]:
+        yield from enumerate(self.parts)
 
     def _folded(self, fold: Fold[RawTable]) -> Work:
         if self.processes == 1:

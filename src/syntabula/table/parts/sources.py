@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any
 
-from syntabula.errors import ArgumentError, DataError
+from syntabula.errors import DataError
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts
-from syntabula.table.raw import TEXT_FORMATS, Container, RawTable, check_names
+from syntabula.table.raw import Container, RawTable, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
 LARGE_FILE = 2**27
@@ -67,7 +67,6 @@ def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawPart
     Raises:
         DataError: If it cannot be read.
         SchemaError: If the names of its columns do not fit the schema.
-        ArgumentError: If it is text of which not all columns are declared.
     """
     if isinstance(source, RawParts):
         return source
@@ -89,11 +88,14 @@ def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawPart
         parts = RawParts(container, schema, (ArrowStream(place, container, batches),))
     if is_whole(schema):
         return parts
-    if parts.container in TEXT_FORMATS:
-        raise ArgumentError(
-            "text files that are read in parts need a schema of all columns, as they store no types; draft one from one "
-            "of the files with `syntabula schema FILE`, check it, and give it; or write the table to Parquet files"
-        )
+    if parts.container in ("csv", "tsv"):
+        from syntabula.table.parts.text_parts import text_parts
+
+        return text_parts(parts)
+    if parts.container == "jsonl":
+        from syntabula.table.parts.json_parts import json_parts
+
+        return json_parts(parts)
     from syntabula.table.parts.stored import with_stored_types
 
     return with_stored_types(parts, _empty(source, parts))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from syntabula._memory import ran_out
@@ -13,7 +15,7 @@ from syntabula._version import __version__
 from syntabula.errors import DataError, MissingExtraError, ResourceError, SyntabulaError
 from syntabula.marginals.parts import Fold
 from syntabula.table.parts.arrow_parts import ArrowStream
-from syntabula.table.parts.part_reading import Work
+from syntabula.table.parts.part_reading import Part, Work
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.spark_tasks import (
     ANSWERS,
@@ -89,6 +91,14 @@ class SparkParts(RawParts):
             raise found.error
         return Work(found.state, found.n_rows, [*found.warnings])
 
+    def _numbered(self) -> Iterator[tuple[int, Part]]:
+        sent = _sent(self.frame, None if self.wraps else self.columns)
+        for number, rows in groupby(sent, key=itemgetter("part")):
+            part: Part = ArrowStream(PLACE, "parquet", partial(_received, rows))
+            for wrap in self.wraps:
+                part = wrap(part, number)
+            yield number, part
+
 
 def spark_parts(frame: Any, schema: Schema | None) -> SparkParts:
     """Return a Spark frame as a table in parts.
@@ -126,10 +136,18 @@ def _chosen(frame: Any, columns: Sequence[str] | None) -> Any:
 
 def _pieces(frame: Any, columns: Sequence[str] | None) -> Iterator[Any]:
     """Yield the records of a frame in this process, one partition after the other."""
+    return _received(_sent(frame, columns), columns)
+
+
+def _sent(frame: Any, columns: Sequence[str] | None) -> Iterator[Any]:
+    # Workers choose the columns. Spark itself would divide the rows of some frames otherwise if it read fewer.
     with failures_of_spark():
-        sent = _chosen(frame, columns).mapInArrow(on_workers(SendTask()), PIECES)
-        for row in sent.toLocalIterator():
-            yield received(row["piece"])
+        yield from frame.mapInArrow(on_workers(SendTask(columns)), PIECES).toLocalIterator()
+
+
+def _received(rows: Iterable[Any], _: Sequence[str] | None) -> Iterator[Any]:
+    for row in rows:
+        yield received(row["piece"])
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from syntabula.marginals.parts import Fold, State
 from syntabula.table.parts import pickling as pickling  # for its effect
 from syntabula.table.parts.arrow_parts import ArrowStream
 from syntabula.table.parts.part_reading import Part, folded
-from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
+from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, Wrap
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.schema import Schema
 
@@ -32,7 +32,7 @@ ANSWERS = (
 )
 """Columns of a frame of answers, for Spark."""
 
-PIECES = "piece binary"
+PIECES = "part bigint, piece binary"
 """Column of a frame of records on their way, for Spark."""
 
 NOT_INSTALLED = "the workers of Spark need the same syntabula as the driver"
@@ -138,14 +138,14 @@ class FoldTask:
     schema: Schema | None
     columns: Sequence[str] | None
     fold: Fold[RawTable]
-    wraps: Sequence[Callable[[Part], Part]] = ()
+    wraps: Sequence[Wrap] = ()
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield one answer."""
-        number = require("pyspark", "spark").TaskContext.get().partitionId()
+        number = _partition()
         part: Part = ArrowStream(PLACE, "parquet", lambda _: gathered(batches))
         for wrap in self.wraps:
-            part = wrap(part)
+            part = wrap(part, number)
 
         def answer() -> Answer:
             work = folded((part,), self.schema, self.columns, self.fold)
@@ -168,17 +168,30 @@ class MergeTask:
 
 @dataclass(frozen=True)
 class SendTask:
-    """Sends records on as they are."""
+    """Sends records on as they are.
+
+    Attributes:
+        columns: Those that are sent; None for all.
+    """
+
+    columns: Sequence[str] | None = None
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield records in the format of Arrow streams."""
         arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
-        for table in gathered(batches):
+        for gathered_rows in gathered(batches):
+            table = gathered_rows if self.columns is None else gathered_rows.select(list(self.columns))
             sink = arrow.BufferOutputStream()
             with ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
             piece = arrow.array([sink.getvalue().to_pybytes()], arrow.binary())
-            yield arrow.RecordBatch.from_pydict({"piece": piece})
+            number = arrow.array([_partition()], arrow.int64())
+            yield arrow.RecordBatch.from_pydict({"part": number, "piece": piece})
+
+
+def _partition() -> int:
+    number: int = require("pyspark", "spark").TaskContext.get().partitionId()
+    return number
 
 
 def received(piece: bytes) -> Any:

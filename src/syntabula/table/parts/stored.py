@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from syntabula.errors import DataError, SchemaError
+from syntabula.table.coding.levels import MOST_DECIMALS
 from syntabula.table.parts.part_reading import Part, failures_of
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.stored_type import StoredType
@@ -76,7 +79,8 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
     for name in undeclared(empty.columns, parts.schema):
         column, physical = table.columns[name], empty.columns[name].physical
         physical.require_domain(name)
-        if physical.kind == "decimal" or column.physical.is_labels != physical.is_labels:
+        too_fine = physical.kind == "decimal" and not 0 <= (physical.scale or 0) <= MOST_DECIMALS
+        if too_fine or column.physical.is_labels != physical.is_labels:
             raise SchemaError(
                 f"column {name!r} is stored as {physical.name}, which is read in parts only where a schema declares it"
             )
@@ -84,5 +88,11 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
             raise DataError(
                 f"column {name!r} is read as {column.physical.kind} in parts; declare it in a schema"
             )
-        types[name] = StoredType(physical, column.physical, column.values.dtype)
-    return parts.wrapped(partial(StoredPart, types=types), stored=types, order=tuple(empty.columns))
+        # Values of so few decimals are told apart as floats.
+        kind = np.dtype(np.float64) if physical.kind == "decimal" else column.values.dtype
+        types[name] = StoredType(physical, column.physical, kind)
+    return parts.wrapped(partial(_checked, types=types), stored=types, order=tuple(empty.columns))
+
+
+def _checked(part: Part, _: int, *, types: Mapping[str, StoredType]) -> StoredPart:
+    return StoredPart(part, types)

@@ -17,7 +17,7 @@ class StoredType:
     Attributes:
         physical: Its type as a reader of whole tables names it.
         read: Its type as batches have it.
-        kind: The type of the numbers that stand for its cells; of objects for texts.
+        kind: The type of the numbers that stand for its cells, float64 for decimals; of objects for texts.
     """
 
     physical: PhysicalType

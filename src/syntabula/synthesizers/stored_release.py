@@ -1,0 +1,92 @@
+"""What a file holds of a release, and its parts as they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from syntabula._arguments import path as file_path
+from syntabula.errors import ReleaseFileError, ResourceError, SyntabulaError
+from syntabula.models.base import Model
+from syntabula.models.storage import model_array_bytes, model_from_state, model_state
+from syntabula.privacy.statement import PrivacyStatement
+from syntabula.synthesizers.release_file import FORMAT_VERSION_WITH_RULES, read_release, write_release
+from syntabula.table.coding.codec import Codec
+from syntabula.table.raw import Origin
+from syntabula.table.rules.at_work import row_rules
+from syntabula.table.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from syntabula.table.rules.row_rules import RowRules
+
+_RULED = "ruled_schema"
+"""Entry for the schema of whole rows, if it has rules."""
+
+
+class StoredRelease(NamedTuple):
+    """The parts of a release; see `Release`."""
+
+    method: str
+    codec: Codec
+    model: Model
+    privacy: PrivacyStatement
+    origin: Origin
+    rules: RowRules | None
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the parts to one file, whole or not at all; raises as `Release.save`."""
+        file = file_path("path", path)
+        facts, arrays = model_state(self.model)
+        content = {
+            "method": self.method,
+            "codec": self.codec.to_json(),
+            "origin": self.origin.to_json(),
+            "privacy": self.privacy.to_json(),
+            "model": facts,
+        }
+        if self.rules is None:
+            write_release(file, content, arrays)
+        else:
+            content[_RULED] = self.rules.schema.to_json()
+            write_release(file, content, arrays, version=FORMAT_VERSION_WITH_RULES)
+
+
+def read_parts(path: str | os.PathLike[str]) -> StoredRelease:
+    """Read the parts of a release from its file; raises as `load`."""
+    content, arrays = read_release(file_path("path", path), lambda facts: model_array_bytes(facts["model"]))
+    try:
+        model = model_from_state(content["model"], arrays)
+        origin = Origin.from_json(content["origin"])
+        codec = Codec.from_json(content["codec"], learned=model.domain.columns)
+        return StoredRelease(
+            method=str(content["method"]),
+            codec=codec,
+            model=model,
+            privacy=_stated(content["privacy"], origin),
+            origin=origin,
+            rules=_rules(content, codec),
+        )
+    except (ReleaseFileError, ResourceError):
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, SyntabulaError):
+        raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None
+
+
+def _stated(facts: Mapping[str, Any], origin: Origin) -> PrivacyStatement:
+    """Return a release's statement; earlier versions did not state that all columns keep their stored types."""
+    statement = PrivacyStatement.from_json(facts)
+    if "stored_types" in facts or origin.is_text:
+        return statement
+    return replace(statement, stored_types=tuple(origin.physical))
+
+
+def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
+    """Return the rules of a release's rows; raises ReleaseFileError or SchemaError if they do not fit its codec."""
+    if _RULED not in content:
+        return None
+    rules = row_rules(Schema.from_json(content[_RULED]))
+    if rules is None or dict(rules.learned_schema.columns) != dict(codec.schema.columns):
+        raise ReleaseFileError("the rules of a release do not fit what it learned")
+    return rules
