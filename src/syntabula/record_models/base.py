@@ -32,6 +32,11 @@ class RecordModel(Model, Protocol):
         """
         return None
 
+    @property
+    def can_stop_early(self) -> bool:
+        """Whether its losses on records held out from training say when to stop."""
+        return True
+
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training on so many rows over a domain takes, from a timed step on a made-up batch.
 

@@ -41,8 +41,8 @@ class RecordLearner:
         seed: Of all that is drawn in training. No privacy rests on it.
 
     Raises:
-        ArgumentError: If the model is none that is trained on records, no file could hold it, or the training has a
-            limit of time and a budget.
+        ArgumentError: If the model is none that is trained on records, no file could hold it, the training has a limit
+            of time and a budget, or records are held out that could not say when to stop.
         BudgetError: If the budget is of a kind that training has no noise for, or the model has no form with noise.
     """
 
@@ -60,6 +60,11 @@ class RecordLearner:
         if not isinstance(self.noisy, NoisyTraining):
             raise refusal("noisy", "a NoisyTraining", self.noisy)
         check_storable(self.model)
+        if self.training.held_out and not self.model.can_stop_early:
+            raise ArgumentError(
+                f"held_out must be 0: the model {self.model.kind!r} says of no record how probable it is, so that "
+                f"records held out from training could not say when to stop; got {self.training.held_out:g}"
+            )
         if self.is_private:
             require_training(self.budget.currency)
             if not takes_noise(self.model):

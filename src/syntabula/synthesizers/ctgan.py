@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from syntabula.errors import ArgumentError
 from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.loop import Training
 from syntabula.synthesizers.record_trained import NoisyTrained
@@ -74,11 +73,3 @@ class CTGAN(NoisyTrained):
     training: Training = field(
         default_factory=lambda: Training(steps=2000, batch=500, learning_rate=5e-4, held_out=0.0)
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.training.held_out:
-            raise ArgumentError(
-                "held_out must be 0: this network says of no record how probable it is, so that records held out from "
-                f"training could not say when to stop; got {self.training.held_out:g}"
-            )

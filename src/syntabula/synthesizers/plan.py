@@ -184,32 +184,20 @@ class Plan:
             "rows_per_unit": self.unit.rows,
             "noise_by_rows": {str(rows): sigma for rows, sigma in self.noise_by_rows.items()},
         }
-        caution = {"caution": self.caution} if self.caution else {}
-        return (
-            (unit if self.unit.column is not None else {})
-            | caution
-            | {
-                "method": self.method,
-                "budget": self.budget.to_json(),
-                "n_rows": self.n_rows,
-                "memory_mb": self.memory_mb,
-                "passes": self.passes,
-                "read_again": self.read_again,
-                "seconds": self.seconds,
-                "choice": None if self.choice is None else self.choice.to_json(),
-                "computed": list(self.computed),
-                "steps": [
-                    {
-                        "name": s.name,
-                        "share": s.share,
-                        "cost": s.cost,
-                        "memory_mb": s.memory_mb,
-                        "seconds": s.seconds,
-                    }
-                    for s in self.steps
-                ],
-            }
-        )
+        told = ("name", "share", "cost", "memory_mb", "seconds")
+        return (unit if self.unit.column is not None else {}) | {
+            **({"caution": self.caution} if self.caution else {}),
+            "method": self.method,
+            "budget": self.budget.to_json(),
+            "n_rows": self.n_rows,
+            "memory_mb": self.memory_mb,
+            "passes": self.passes,
+            "read_again": self.read_again,
+            "seconds": self.seconds,
+            "choice": None if self.choice is None else self.choice.to_json(),
+            "computed": list(self.computed),
+            "steps": [{name: getattr(step, name) for name in told} for step in self.steps],
+        }
 
 
 def plan_of(method: Settings, table: TableFacts) -> Plan:
@@ -238,9 +226,6 @@ def plan_of(method: Settings, table: TableFacts) -> Plan:
 
 def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     """Return the plan of a fit that reads the table in parts."""
-    # A run in memory needs none of it.
-    from syntabula.prepare.persons_in_parts import BYTES_PER_ROW
-
     schema, n_rows, workers = table.schema, plan.n_rows, method.workers
     found = {n: table.physical[n] for n in undeclared(table.physical, schema)}
     if table.types_found:
