@@ -29,7 +29,7 @@ class TestBudget:
 
     def test_takes_no_limit_of_time(self, kind: str) -> None:
         with pytest.raises(ArgumentError, match="set steps"):
-            private(kind, training=Training(seconds=3))
+            private(kind, training=Training(seconds=3, held_out=0.0))
 
     def test_so_small_that_noise_would_be_infinite_is_refused_with_what_to_do(self, kind: str) -> None:
         require_library(kind)

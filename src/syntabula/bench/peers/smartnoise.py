@@ -1,8 +1,9 @@
-"""One run of SmartNoise's MST or AIM on codes, in an environment where smartnoise-synth is installed; see `adapter`.
+"""One run of SmartNoise's MST, AIM, DP-CTGAN or PATE-CTGAN on codes, where smartnoise-synth is installed; see `adapter`.
 
 python smartnoise.py METHOD CODES.csv SIZES.json OUT.csv EPSILON DELTA RHO SEED
 
-Settings are the library's. It draws its Gaussian noise without a seed, so that runs with the same seed differ.
+Settings are the library's, with the delta of the cell for the networks too. It draws its Gaussian noise without a seed,
+so that runs with the same seed differ.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 import sys
 from pathlib import Path
 
+NETWORKS = ("dpctgan", "patectgan")
+
 
 def main() -> None:
     """Read codes and the number of codes of each column, fit, write codes."""
@@ -18,14 +21,16 @@ def main() -> None:
     import numpy
     import pandas
     from snsynth import Synthesizer
-    from snsynth.transform import LabelTransformer, TableTransformer
+    from snsynth.transform import ChainTransformer, LabelTransformer, OneHotEncoder, TableTransformer
 
     frame = pandas.read_csv(codes)
     columns = []
     for size in json.loads(Path(sizes).read_text()).values():
         labels = LabelTransformer(nullable=False)
         labels.fit(range(size))  # all codes are public, also those that no row has
-        columns.append(labels)
+        one_hot = OneHotEncoder()
+        one_hot.fit(range(size))
+        columns.append(ChainTransformer([labels, one_hot]) if method in NETWORKS else labels)
     numpy.random.seed(int(seed))  # noqa: NPY002 - the library draws from this generator
     model = Synthesizer.create(method, epsilon=float(epsilon), delta=float(delta))
     model.fit(frame, transformer=TableTransformer(columns))
