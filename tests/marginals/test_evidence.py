@@ -18,7 +18,11 @@ def found(counts: list[float], *, ordered: bool = True, apart: int = 0) -> Evide
 
 class TestUnordered:
     def test_two_deviations_are_evidence(self) -> None:
-        assert found([500, 20, 19, -19, 0], ordered=False).kept.tolist() == [True, True, False, False, False]
+        assert found([500, 20, 12, -19, 0], ordered=False).kept.tolist() == [True, True, False, False, False]
+
+    def test_a_little_less_is_evidence_where_few_counts_are_negative(self) -> None:
+        assert found([500, 17, -9], ordered=False).kept.tolist() == [True, True, False]
+        assert found([500, 17, *[-9] * 5], ordered=False).kept.tolist() == [True, *[False] * 6]
 
     def test_small_codes_stay_where_their_joint_count_stands_out(self) -> None:
         assert found([500, *[15] * 9], ordered=False).kept.all()
@@ -78,11 +82,11 @@ class TestOrdered:
         assert not result.tails
 
     def test_a_thin_tail_keeps_its_count_and_declines(self) -> None:
-        result = found([500, 300, 100, 40, 20, 2, -8, 5])
+        result = found([500, 300, 100, 30, 25, 2, -8, 5])
 
         (tail,) = result.tails
         assert tail.codes.tolist() == [3, 4]
-        assert tail.weights.sum() == pytest.approx(60)
+        assert tail.weights.sum() == pytest.approx(55)
         ratios = tail.weights[1:] / tail.weights[:-1]
         assert tail.weights[0] == pytest.approx(100 * ratios[0])
 
@@ -97,8 +101,14 @@ class TestOrdered:
 
         assert np.flatnonzero(result.kept).tolist() == [0, 1, 5]
 
+    def test_it_reaches_to_the_last_code_that_hardly_any_empty_one_equals(self) -> None:
+        result = found([500, 300, -8, 41, 5])
+
+        assert result.kept.tolist() == [True, True, False, True, False]
+        assert not result.tails
+
     def test_missing_cells_are_in_no_tail(self) -> None:
-        result = found([500, 300, 40, 0, 0, 5], apart=1)
+        result = found([500, 300, 30, 0, 0, 5], apart=1)
 
         (tail,) = result.tails
         assert 5 not in tail.codes

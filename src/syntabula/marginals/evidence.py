@@ -21,7 +21,10 @@ SURE = 4.5
 300,000, so that a wide domain of empty bins hardly ever gets a record far out."""
 
 EMPTY = 0.2
-"""Part of the codes kept on less than two standard deviations, between codes that are sure, that may be empty."""
+"""Part of the codes kept on less than two standard deviations that may be empty."""
+
+EMPTY_AT_END = 0.001
+"""The same at an end of an ordered column, where an empty code lets the column reach too far."""
 
 _LEAST = 0.5
 _HALVINGS = 60
@@ -64,12 +67,13 @@ def evidence(
     """Find the codes that have records, given noisy counts of all codes.
 
     A count of two standard deviations is evidence. Codes with smaller counts have records if their joint count reaches
-    two standard deviations of its own noise. Codes apart, such as missing values, are judged alone.
+    two standard deviations of its own noise. If it does not, the larger of these counts are evidence down to where a
+    fifth of the codes kept by them would be empty: half of the empty codes have negative counts, which so tell how many
+    there are (Storey 2002). Codes apart, such as missing values, are judged alone, by two standard deviations.
 
-    The codes of an ordered column are joined from the largest count outwards, until a run is sure to have records;
-    within a run the same two rules apply. There smaller counts are evidence too, down to where a fifth of the codes
-    kept by them would be empty, as half of the empty codes have negative counts and so show how many there are
-    (Storey 2002). Of the codes that remain at either end, those from the inside out
+    The codes of an ordered column are joined from the largest count outwards, until a run is sure to have records, or
+    until the last code of which the rule above says so for a thousandth instead of a fifth;
+    within a run the same rules apply. Of the codes that remain at either end, those from the inside out
     that stand out most together are a tail, if they stand out at all. Its count is kept, and spread in a geometric series
     that continues the count of the code before it. So a few records, or noise, do not move a bin's width away from the
     others, and a tail is not cut off where its bins hold less than their noise.
@@ -105,33 +109,40 @@ def evidence(
 
 
 def _among(values: FloatArray, sigmas: FloatArray, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which of some codes are kept: those that stand out, and all the others if they do together."""
+    """Return which of some codes are kept: those that stand out, or all if the others do together."""
     kept = known | (values >= ALONE * sigmas)
     rest = ~kept
-    if rest.any() and values[rest].sum() >= ALONE * _norm(sigmas[rest]):
+    if not rest.any():
+        return kept
+    if values[rest].sum() >= ALONE * _norm(sigmas[rest]):
         return np.ones_like(kept)
-    return kept
+    scores = values / sigmas
+    return kept | (scores >= _least(scores[rest], EMPTY))
 
 
-def _inside(values: FloatArray, sigmas: FloatArray, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which codes between two that are sure are kept, by the rules of `_among` or by smaller counts."""
-    kept = _among(values, sigmas, known)
-    scores = np.sort((values / sigmas)[~kept])
-    empty = min(scores.size, 2 * int((scores < 0).sum()) + 1)
-    for position in range(int(np.searchsorted(scores, _LEAST)), scores.size):
-        least = float(scores[position])
-        above = math.erfc(least / math.sqrt(2)) / 2
-        if empty * above <= EMPTY * (scores.size - position):
-            return kept | (values >= least * sigmas)
-    return kept
+def _least(scores: FloatArray, empty: float) -> float:
+    """Return the score from which on at most a part of the codes is empty as far as negative scores tell; or infinity.
+
+    Args:
+        scores: Noisy counts in standard deviations of their noise [codes].
+        empty: The part.
+    """
+    rising = np.sort(scores)
+    n_empty = min(rising.size, 2 * int((rising < 0).sum()) + 1)
+    for position in range(int(np.searchsorted(rising, _LEAST)), rising.size):
+        above = math.erfc(float(rising[position]) / math.sqrt(2)) / 2
+        if n_empty * above <= empty * (rising.size - position):
+            return float(rising[position])
+    return math.inf
 
 
 def _runs(
     values: FloatArray, sigmas: FloatArray, known: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], list[NDArray[np.intp]]]:
     """Return which codes of an ordered column are kept, and the codes that remain at each end, from the inside out."""
-    mode = int(np.argmax(values / sigmas))
-    if values[mode] < SURE * sigmas[mode] and not known.any():
+    scores = values / sigmas
+    mode = int(np.argmax(scores))
+    if scores[mode] < SURE and not known.any():
         # No code is sure, as in a small table: there is no inside.
         return _among(values, sigmas, known), []
     kept = known.copy()
@@ -146,10 +157,17 @@ def _runs(
             value, sigma = float(values[code]), float(sigmas[code])
             total, variance = total + value, variance + sigma * sigma
             if known[code] or total >= SURE * math.sqrt(variance) or value >= SURE * sigma:
-                kept[waiting] = _inside(values[waiting], sigmas[waiting], kept[waiting])
+                kept[waiting] = _among(values[waiting], sigmas[waiting], kept[waiting])
                 waiting, total, variance = [], 0.0, 0.0
-        if waiting:
-            ends.append(np.array(waiting, dtype=np.intp))
+        end = np.array(waiting, dtype=np.intp)
+        likely = np.flatnonzero(scores[end] >= _least(scores[end], EMPTY_AT_END))
+        if likely.size:
+            inside, end = end[: likely[-1] + 1], end[likely[-1] + 1 :]
+            # The last one is kept, as it says how far the column reaches.
+            kept[inside[-1]] = True
+            kept[inside] = _among(values[inside], sigmas[inside], kept[inside])
+        if end.size:
+            ends.append(end)
     return kept, ends
 
 
