@@ -7,10 +7,11 @@
 
 Needs SYNTABULA_DATA. With `declared`, every numeric column has bounds that an honest custodian would state without
 looking: 0 or the mirrored upper bound below, and above the next of 1, 2 or 5 times a power of ten beyond twice the
-largest value. With `found`, nothing is declared. Each run is a process from the Parquet file to the written table; it
-is scored afterwards by this checkout's scores of the group "rows", pairs (tvd-2) and associations. Each finished run
-is a line of --results and is not run again. Peers see the same bounds where they take any: dpmm's MST and AIM, and
-SDV's Gaussian copula, which has no privacy and is listed at an infinite epsilon.
+largest value. With `found`, nothing is declared. With `ruled`, rules are declared beside the bounds: those of rules.py
+whose columns are here. Every run counts the rows that break them. Each run is a process from the Parquet file to the
+written table; it is scored afterwards by this checkout's scores of the group "rows", pairs (tvd-2) and associations.
+Each finished run is a line of --results and is not run again. Peers see the same bounds where they take any: dpmm's MST
+and AIM, and SDV's Gaussian copula, which has no privacy and is listed at an infinite epsilon.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from rules import RULES
 
 import syntabula as st
 from syntabula.bench import peers
 from syntabula.bench.peers.rows import facts_of
+from syntabula.metrics import compare
+from syntabula.metrics.evaluate import choose_metrics, score_tables
 from syntabula.table.schema.columns import Categorical, Numeric
 
 HERE = Path(__file__).parent
@@ -50,13 +54,19 @@ MOST_ROWS = 50_000
 SCORES = ("rows", "tvd-2", "association")
 WITHIN = "tvd-2-within"
 """Pairs again, in levels of the real range: values beyond count as its ends."""
+ZEROS = "zeros"
+"""Part of the zeros that is kept, as a mean over numeric columns of which zero is 2 to 98 %."""
+IMPOSSIBLE = "impossible"
+"""Share of rows that break a rule of rules.py, beyond that of the real rows."""
 SHOWN = (
     "spikes",
+    ZEROS,
     "round-values",
     "spread",
     "far-out",
     "missing-cells",
     "invented-values",
+    IMPOSSIBLE,
     "tvd-2",
     WITHIN,
     "association",
@@ -72,7 +82,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["mst", "aim"])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 5, math.inf])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--domains", nargs="+", choices=["declared", "found"], default=["declared", "found"])
+    parser.add_argument(
+        "--domains", nargs="+", choices=["declared", "found", "ruled"], default=["declared", "found"]
+    )
     parser.add_argument("--checkout", type=Path, default=HERE.parent, help="whose package runs")
     parser.add_argument("--version", default="now", help="its name in the results")
     parser.add_argument("--peer", choices=PEERS, help="run a peer instead")
@@ -139,6 +151,9 @@ def round_above(least: float) -> int | float:
 def outcome(run: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """Run one method on one table in a process of its own, and return seconds, memory and scores."""
     frame, as_read, declared = real_table(run["table"])
+    rules = known_rules(run["table"], declared)
+    if run["domains"] == "ruled":
+        declared = st.Schema(declared.columns, rules=rules)
     with tempfile.TemporaryDirectory() as folder:
         table, schema, drawn = (Path(folder) / n for n in ("table.parquet", "schema.yaml", "drawn.parquet"))
         frame.to_parquet(table)
@@ -147,7 +162,7 @@ def outcome(run: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
         command = [sys.executable, "-m", "syntabula", "synth", str(table), "--out", str(drawn)]
         command += ["--method", run["method"], "--epsilon", str(run["epsilon"]), "--seed", str(run["seed"])]
         command += ["--rows", str(len(frame))]
-        command += ["--schema", str(schema)] if run["domains"] == "declared" else []
+        command += ["--schema", str(schema)] if run["domains"] != "found" else []
         if options.peer:
             own = {}
             facts = Path(folder) / "columns.json"
@@ -176,10 +191,18 @@ def outcome(run: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
         if ended.returncode:
             words = ended.stderr.strip().splitlines()
             return facts | {"failed": words[-1][:200] if words else f"exit {ended.returncode}"}
-        return facts | scores(frame, drawn, as_read)
+        return facts | scores(frame, drawn, as_read, rules)
 
 
-def scores(frame: Any, drawn: Path, schema: st.Schema) -> dict[str, Any]:
+def known_rules(table: str, schema: st.Schema) -> st.Rules | None:
+    """Return the rules of a table whose columns it has; None if it has none."""
+    stated = RULES.get(table, {})
+    orders = [order for order in stated.get("order", []) if set(order) <= set(schema.columns)]
+    required = list(stated.get("require", []))
+    return st.Rules(order=orders, require=required) if orders or required else None
+
+
+def scores(frame: Any, drawn: Path, schema: st.Schema, rules: st.Rules | None) -> dict[str, Any]:
     """Return each score and the worst column of those that have any."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -191,13 +214,36 @@ def scores(frame: Any, drawn: Path, schema: st.Schema) -> dict[str, Any]:
         found["scores"][score.metric] = None if math.isnan(score.value) else round(score.value, 5)
         if worst := score.worst(1):
             found["worst"][score.metric] = [" x ".join(worst[0][0]), round(worst[0][1], 4)]
-    found["scores"][WITHIN] = round(pairs_within(frame, drawn, schema), 5)
+    held = pd.read_parquet(drawn)
+    found["scores"][WITHIN] = round(pairs_within(frame, held, schema), 5)
+    if (zeros := zeros_kept(frame, held, schema)) is not None:
+        found["scores"][ZEROS] = round(zeros, 5)
+    if rules is not None:
+        tables = compare(frame, held, schema=st.Schema(schema.columns, rules=rules))
+        chosen = choose_metrics(["broken-rules"], has_target=False, has_holdout=False, has_rules=True)
+        broken = score_tables(tables, chosen)[0].score
+        found["scores"][IMPOSSIBLE] = round(
+            max(broken.value - float(broken.facts["of the real rows"]), 0.0), 5
+        )
     return found
 
 
-def pairs_within(frame: Any, drawn: Path, schema: st.Schema) -> float:
+def zeros_kept(frame: Any, drawn: Any, schema: st.Schema) -> float | None:
+    """Return the mean part of the zeros that is kept; None if no column has enough of them."""
+    kept = []
+    for name, column in schema.columns.items():
+        if isinstance(column, Numeric):
+            real, made = (
+                float((table[name] == 0).sum() / table[name].notna().sum()) for table in (frame, drawn)
+            )
+            if 0.02 <= real <= 0.98:
+                kept.append(min(made, real) / real)
+    return float(np.mean(kept)) if kept else None
+
+
+def pairs_within(frame: Any, drawn: Any, schema: st.Schema) -> float:
     """Return the TVD of pairs in levels of the real range, which absurd values do not widen."""
-    held = pd.read_parquet(drawn)
+    held = drawn.copy()
     for name, column in schema.columns.items():
         if isinstance(column, Numeric):
             held[name] = held[name].clip(frame[name].min(), frame[name].max())

@@ -50,6 +50,26 @@ class TestWithoutNoise:
         assert not result.tails
 
 
+class TestBetweenSureCodes:
+    def test_a_code_below_two_deviations_is_evidence(self) -> None:
+        assert found([500, 12, 400]).kept.all()
+
+    def test_a_negative_count_is_none(self) -> None:
+        assert found([500, -12, 400]).kept.tolist() == [True, False, True]
+
+    def test_of_many_empty_codes_hardly_any_is_kept(self) -> None:
+        # Every normal count of 2,000 empty codes; 46 have two deviations by chance.
+        counts = np.random.default_rng(0).normal(0, SIGMA, 2000)
+
+        kept = found([500, *counts, 400]).kept[1:-1]
+
+        assert kept.sum() == (counts >= 2 * SIGMA).sum()
+
+    @pytest.mark.parametrize(("count", "kept"), [(16, True), (12, False)])
+    def test_negative_counts_make_small_ones_doubtful(self, count: float, kept: bool) -> None:
+        assert found([500, count, -3, -14, 400]).kept.tolist() == [True, kept, False, False, True]
+
+
 class TestOrdered:
     def test_an_empty_tail_has_no_records(self) -> None:
         result = found([500, 300, 100, 12, -8, 15, -20, 3, 11, -4])

@@ -108,6 +108,21 @@ def test_a_marginal_above_the_memory_limit_is_refused() -> None:
         model.marginals([domain.columns])
 
 
+def test_marginals_that_are_too_large_across_the_tree_are_computed_apart() -> None:
+    domain = Domain.from_sizes({"v": 2, "s": 20, "t": 20, "u": 20, "p": 20})
+    rng = np.random.default_rng(0)
+    held: list[Clique] = [("u", "p"), ("s", "t", "u"), ("v", "s", "t")]
+    potentials = {c: rng.normal(size=domain.shape(c)) for c in held}
+    # The first passes 160,000 cells (1.2 MB) across the tree; with the second there is no tree that holds both.
+    asked: list[Clique] = [("p", "v", "u"), ("v", "s", "p")]
+
+    found = model_of(domain, potentials, max_memory_mb=0.2).marginals(asked)
+
+    joint = joint_of(domain, potentials)
+    for clique, table in zip(asked, found, strict=True):
+        np.testing.assert_allclose(table, expected(domain, joint, clique), rtol=1e-9, err_msg=str(clique))
+
+
 def test_an_unknown_column_is_named() -> None:
     model = PGM().over(Domain.from_sizes({"a": 2}))
 

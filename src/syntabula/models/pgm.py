@@ -17,7 +17,12 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
-from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
+from syntabula.models.junction_tree.calibration import (
+    across_mb,
+    clique_tables,
+    marginal_probabilities,
+    weigh,
+)
 from syntabula.models.junction_tree.elimination import Order
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
 from syntabula.models.junction_tree.tree import (
@@ -236,11 +241,30 @@ class PGM(MarginalModel):
         for clique in wanted:
             self.domain.canonical(clique)  # names columns that do not exist
         tree = self._tree_for(wanted)
-        tables = (
-            self._tables if tree is self._tree else clique_tables(tree, self._potentials, self._precision)
-        )
-        found = marginal_probabilities(tree, tables, wanted, self.max_memory_mb)
-        return [np.multiply(self._total, table, dtype=np.float64) for table in found]
+        apart = [c for c in dict.fromkeys(wanted) if self._is_smaller_apart(tree, c)]
+        together = [c for c in wanted if c not in apart]
+        found = dict(zip(together, self._probabilities(tree, together), strict=True))
+        for clique in apart:
+            (found[clique],) = self._probabilities(
+                junction_tree(self._layout, [*self._potentials, clique]), [clique]
+            )
+        return [np.multiply(self._total, found[clique], dtype=np.float64) for clique in wanted]
+
+    def _probabilities(self, tree: JunctionTree, cliques: Sequence[Clique]) -> list[FloatArray]:
+        """Return the probabilities of cliques, by the messages of a tree that holds all factors."""
+        own = tree is self._tree
+        tables = self._tables if own else clique_tables(tree, self._potentials, self._precision)
+        return marginal_probabilities(tree, tables, cliques, self.max_memory_mb)
+
+    def _is_smaller_apart(self, tree: JunctionTree, clique: Clique) -> bool:
+        """Return whether a clique needs too large tables across a tree, but not in a tree that is made for it."""
+        if (
+            len(clique) <= 2
+            or tree.holder(clique) is not None
+            or across_mb(tree, clique) <= self.max_memory_mb
+        ):
+            return False
+        return junction_tree_memory_mb(self._layout, [*self._potentials, clique]) <= self.max_memory_mb
 
     def _tree_for(self, wanted: Sequence[Clique]) -> JunctionTree:
         """Return a tree that contains all wide marginals, if that is faster than computing each across the tree."""

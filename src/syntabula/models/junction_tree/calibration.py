@@ -17,7 +17,7 @@ from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.junction_tree.pairs import pairs_across
-from syntabula.models.junction_tree.tree import JunctionTree
+from syntabula.models.junction_tree.tree import Edge, JunctionTree
 from syntabula.models.tables import aligned, arranged, axes_outside, sum_over
 
 
@@ -214,34 +214,45 @@ def projections(table: FloatArray, held: Clique, wanted: Iterable[Clique]) -> di
     return found
 
 
+def across_mb(tree: JunctionTree, clique: Clique) -> float:
+    """Return the size of the largest table that `marginal_probabilities` makes for a clique across the tree."""
+    messages, roots = _messages(tree, clique)
+    made = [*messages.values(), *roots.values(), clique]
+    return max(table_mb(tree.domain.cells(columns)) for columns in made)
+
+
+def _messages(tree: JunctionTree, clique: Clique) -> tuple[dict[Edge, Clique], dict[int, Clique]]:
+    """Return the columns of the table that passes each edge inwards, and of that of each root, for a wanted clique.
+
+    A column is kept while it is requested or shared with the next clique. What is not requested sums to one: no table
+    passes then.
+    """
+    below = [set(held) & set(clique) for held in tree.cliques]
+    messages: dict[Edge, Clique] = {}
+    for edge in reversed(tree.edges):
+        if not below[edge.child] <= set(edge.separator):
+            messages[edge] = tree.domain.canonical(below[edge.child] | set(edge.separator))
+            below[edge.parent] |= below[edge.child]
+    children = {e.child for e in tree.edges}
+    roots = {i: tree.domain.canonical(below[i]) for i in tree.order if i not in children and below[i]}
+    return messages, roots
+
+
 def _eliminate(
     tree: JunctionTree, tables: Sequence[FloatArray], clique: Clique, max_memory_mb: float
 ) -> FloatArray:
-    """Multiply the tree's conditionals from the leaves inwards, and sum out all columns not requested.
-
-    A column is kept while it is requested or shared with the next clique.
-    """
+    """Multiply the tree's conditionals from the leaves inwards, and sum out all columns not requested."""
     parts: dict[int, list[tuple[Clique, FloatArray]]] = {
         i: [(c, tables[i])] for i, c in enumerate(tree.cliques)
     }
-    for edge in reversed(tree.edges):
-        held = tree.cliques[edge.child]
-        below = {c for columns, _ in parts[edge.child] for c in columns} & set(clique)
-        if below <= set(edge.separator):
-            continue  # no column requested on that side: its conditional sums to one
-        separator = sum_over(tables[edge.child], axes_outside(held, edge.separator))
+    messages, roots = _messages(tree, clique)
+    for edge, wanted in messages.items():
+        separator = sum_over(tables[edge.child], axes_outside(tree.cliques[edge.child], edge.separator))
         inverse = np.divide(1.0, separator, out=np.zeros_like(separator), where=separator > 0)
-        wanted = tree.domain.canonical(below | set(edge.separator))
         factors = [*parts[edge.child], (edge.separator, inverse)]
         parts[edge.parent].append((wanted, _summed_product(tree, factors, wanted, max_memory_mb)))
-    children = {e.child for e in tree.edges}
-    roots = []
-    for root in (i for i in tree.order if i not in children):
-        below = {c for columns, _ in parts[root] for c in columns} & set(clique)
-        if below:
-            wanted = tree.domain.canonical(below)
-            roots.append((wanted, _summed_product(tree, parts[root], wanted, max_memory_mb)))
-    return _summed_product(tree, roots, clique, max_memory_mb)
+    found = [(w, _summed_product(tree, parts[root], w, max_memory_mb)) for root, w in roots.items()]
+    return _summed_product(tree, found, clique, max_memory_mb)
 
 
 def _summed_product(

@@ -141,7 +141,9 @@ def _read_as(schema: Schema, name: str) -> PhysicalType:
 
 def stripped(text: str) -> str:
     """Return the SQL of a text without white space around it; null if nothing is left."""
-    return rf"nullif(trim({text}, e' \t\r\n'), '')"
+    # Looking for white space takes a tenth of what trimming does.
+    white = " OR ".join(f"contains({text}, {mark})" for mark in (r"' '", r"e'\t'", r"e'\r'", r"e'\n'"))
+    return rf"nullif(CASE WHEN {white} THEN trim({text}, e' \t\r\n') ELSE {text} END, '')"
 
 
 def matches(cell: str, pattern: str) -> str:
