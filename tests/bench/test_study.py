@@ -360,3 +360,26 @@ class TestQuick:
     def test_a_numbered_target_becomes_the_most_extreme_of_the_few_rows(self) -> None:
         assert find_study("discretization-f15a").quick().options["target"] == "extreme"
         assert find_study("discretization-f15d").quick().options["target"] == "inside"
+
+    @pytest.mark.parametrize("name", ["f1", "f2", "f8"])
+    def test_a_curve_over_bins_has_several_points_for_each_discretizer(self, name: str) -> None:
+        quick = find_study(f"discretization-{name}").quick()
+
+        bins = {kind: [b.bins for b in quick.preprocessing if b.discretizer == kind] for kind in
+                ("uniform", "quantile", "kmeans", "privtree")}  # fmt: skip
+        assert {len(counts) for counts in bins.values()} == {3}
+        assert all((counts[0], counts[-1]) == (5, 250) for counts in bins.values())
+        assert len(quick.cells) == 24
+
+    def test_both_domains_of_each_discretizer_are_compared(self) -> None:
+        quick = find_study("discretization-f14").quick()
+
+        assert len({(b.discretizer, b.domain) for b in quick.preprocessing}) == 8
+        assert len(quick.cells) == 24
+
+    def test_a_row_of_a_long_fit_is_left_out_if_its_method_has_shorter_ones(self) -> None:
+        training = find_study("synmeter-f7")
+        alone = replace(training, methods=training.methods[3:4])
+
+        assert max(c.options["steps"] for c in training.quick().methods) == 400
+        assert [c.options["steps"] for c in alone.quick().methods] == [1200]

@@ -17,7 +17,7 @@ BASELINES = ("SELF", "HALF", "HISTOGRAM", "BINS")
 """Tables of known quality in place of a method: the learned rows, half of them, each column resampled on its own, and
 the learned rows after binning, which is the best that a method over these bins can do."""
 
-_FEW = {"iterations": 50, "n_thresholds": 2000, "threshold_rounds": 5}
+FEW = {"iterations": 50, "n_thresholds": 2000, "threshold_rounds": 5}
 """Options of quick studies, which would otherwise be larger."""
 
 Domain = Literal["public", "observed", "found"]
@@ -190,7 +190,7 @@ class Candidate:
         known = {name: value for part in method_options(made).values() for name, value in part.items()}
         few = {
             name: most
-            for name, most in {**_FEW, "steps": steps}.items()
+            for name, most in {**FEW, "steps": steps}.items()
             if known.get(name, 0) is None or known.get(name, 0) > most
         }
         return replace(self, options={**few, **self.options})

@@ -24,6 +24,7 @@ from syntabula.bench.checks import (
     known_tables,
     scores_of,
 )
+from syntabula.bench.few import spread, without_long
 from syntabula.bench.fields import DELTA, NAMED, WORDS, check_names
 from syntabula.bench.study_fields import StudyFields
 from syntabula.bench.tasks import TASKS
@@ -32,6 +33,7 @@ from syntabula.errors import ArgumentError, SyntabulaError, SyntabulaWarning
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 _QUICK_ROWS = 1000
 _QUICK_CELLS = 24
+_QUICK_BINNINGS = 12
 _QUICK_SECONDS = 60.0
 
 
@@ -135,7 +137,10 @@ class Study(StudyFields):
         middle = sorted(small.epsilons, key=lambda epsilon: abs(math.log(min(epsilon, 1e6))))
         # A row with budgets of its own would otherwise bring in a second one.
         shared = [c for c in small.methods if not c.epsilons or middle[0] in c.epsilons] or [*small.methods]
-        dataset, rows = with_rows(_first_here(small.datasets), _QUICK_ROWS), tuple(shared[:_QUICK_CELLS])
+        dataset = with_rows(_first_here(small.datasets), _QUICK_ROWS)
+        # What a study of binnings asks is their difference, which two methods show as well as five.
+        most = _QUICK_CELLS // min(len(small.preprocessing), _QUICK_BINNINGS)
+        rows = without_long([*shared], task.quick_steps)[:most]
         if not task.methods:
             with _any_budget():
                 rows = tuple(candidate.quicker(dataset, middle[0], task.quick_steps) for candidate in rows)
@@ -151,9 +156,7 @@ class Study(StudyFields):
             seconds=min(small.seconds, _QUICK_SECONDS),
         )
         few = max(1, _QUICK_CELLS // len(small.methods))
-        # Evenly from all of them, so that each discretizer is among them.
-        every = small.preprocessing[:: max(1, -(-len(small.preprocessing) // few))]
-        return replace(small, preprocessing=every[:few])
+        return replace(small, preprocessing=spread(small.preprocessing, few))
 
 
 @contextmanager
