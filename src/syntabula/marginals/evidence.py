@@ -23,9 +23,6 @@ SURE = 4.5
 EMPTY = 0.2
 """Part of the codes kept on less than two standard deviations that may be empty."""
 
-EMPTY_AT_END = 0.001
-"""The same at an end of an ordered column, where an empty code lets the column reach too far."""
-
 _LEAST = 0.5
 _HALVINGS = 60
 
@@ -71,8 +68,7 @@ def evidence(
     fifth of the codes kept by them would be empty: half of the empty codes have negative counts, which so tell how many
     there are (Storey 2002). Codes apart, such as missing values, are judged alone, by two standard deviations.
 
-    The codes of an ordered column are joined from the largest count outwards, until a run is sure to have records, or
-    until the last code of which the rule above says so for a thousandth instead of a fifth;
+    The codes of an ordered column are joined from the largest count outwards, until a run is sure to have records;
     within a run the same rules apply. Of the codes that remain at either end, those from the inside out
     that stand out most together are a tail, if they stand out at all. Its count is kept, and spread in a geometric series
     that continues the count of the code before it. So a few records, or noise, do not move a bin's width away from the
@@ -117,21 +113,20 @@ def _among(values: FloatArray, sigmas: FloatArray, known: NDArray[np.bool_]) -> 
     if values[rest].sum() >= ALONE * _norm(sigmas[rest]):
         return np.ones_like(kept)
     scores = values / sigmas
-    return kept | (scores >= _least(scores[rest], EMPTY))
+    return kept | (scores >= _least(scores[rest]))
 
 
-def _least(scores: FloatArray, empty: float) -> float:
-    """Return the score from which on at most a part of the codes is empty as far as negative scores tell; or infinity.
+def _least(scores: FloatArray) -> float:
+    """Return the score from which on few enough codes are empty, as far as negative scores tell; or infinity.
 
     Args:
         scores: Noisy counts in standard deviations of their noise [codes].
-        empty: The part.
     """
     rising = np.sort(scores)
     n_empty = min(rising.size, 2 * int((rising < 0).sum()) + 1)
     for position in range(int(np.searchsorted(rising, _LEAST)), rising.size):
         above = math.erfc(float(rising[position]) / math.sqrt(2)) / 2
-        if n_empty * above <= empty * (rising.size - position):
+        if n_empty * above <= EMPTY * (rising.size - position):
             return float(rising[position])
     return math.inf
 
@@ -140,9 +135,8 @@ def _runs(
     values: FloatArray, sigmas: FloatArray, known: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], list[NDArray[np.intp]]]:
     """Return which codes of an ordered column are kept, and the codes that remain at each end, from the inside out."""
-    scores = values / sigmas
-    mode = int(np.argmax(scores))
-    if scores[mode] < SURE and not known.any():
+    mode = int(np.argmax(values / sigmas))
+    if values[mode] < SURE * sigmas[mode] and not known.any():
         # No code is sure, as in a small table: there is no inside.
         return _among(values, sigmas, known), []
     kept = known.copy()
@@ -159,15 +153,8 @@ def _runs(
             if known[code] or total >= SURE * math.sqrt(variance) or value >= SURE * sigma:
                 kept[waiting] = _among(values[waiting], sigmas[waiting], kept[waiting])
                 waiting, total, variance = [], 0.0, 0.0
-        end = np.array(waiting, dtype=np.intp)
-        likely = np.flatnonzero(scores[end] >= _least(scores[end], EMPTY_AT_END))
-        if likely.size:
-            inside, end = end[: likely[-1] + 1], end[likely[-1] + 1 :]
-            # The last one is kept, as it says how far the column reaches.
-            kept[inside[-1]] = True
-            kept[inside] = _among(values[inside], sigmas[inside], kept[inside])
-        if end.size:
-            ends.append(end)
+        if waiting:
+            ends.append(np.array(waiting, dtype=np.intp))
     return kept, ends
 
 
