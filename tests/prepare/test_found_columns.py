@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import math
 import warnings
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import syntabula as st
@@ -241,6 +243,33 @@ def test_values_beyond_found_bounds_are_told_in_percent() -> None:
     )
     assert 0.01 <= release.privacy.cut_off["days"] < 0.2
     assert "moved to the nearest bound (noisy fractions): days" in " ".join(release.privacy.text().split())
+
+
+BEYOND = {
+    "floats": np.full(N, 1e20),
+    "infinite": np.where(np.arange(N) % 4, np.arange(N) / 8, -np.inf),
+    "decimals": pd.Series([Decimal(10**20 + i) for i in range(N)], dtype=pd.ArrowDtype(pa.decimal128(38, 0))),
+}
+SOUGHT = {
+    "floats": np.linspace(-2e18, 2e18, N).round(),
+    "whole": np.linspace(-(2.0**63), 2.0**62, N).astype(np.int64),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_values_beyond_all_that_is_sought_are_told(name: str) -> None:
+    release, messages = fitted(pd.DataFrame({"x": BEYOND[name]}), epsilon=1.0)
+
+    assert any(m.startswith("column 'x': some values seem to lie beyond the bounds") for m in messages)
+    assert 0.2 < release.privacy.cut_off["x"] <= 1
+
+
+@pytest.mark.parametrize("name", SOUGHT)
+def test_large_values_that_are_sought_bring_no_warning(name: str) -> None:
+    release, messages = fitted(pd.DataFrame({"x": SOUGHT[name]}), epsilon=1.0)
+
+    assert not messages
+    assert not release.privacy.cut_off
 
 
 def test_types_that_noise_hides_are_told_together(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -54,7 +55,13 @@ class FoundBounds:
 
 
 def extract_bounds(
-    column: ColumnCurator, *, share: Fraction, step: str, refine: bool = True, unit: float | None = None
+    column: ColumnCurator,
+    *,
+    share: Fraction,
+    step: str,
+    refine: bool = True,
+    unit: float | None = None,
+    ends: tuple[int | float, int | float] | None = None,
 ) -> FoundBounds:
     """Find bounds around nearly all values: a noisy histogram over powers of two, then a finer one.
 
@@ -93,6 +100,8 @@ def extract_bounds(
         step: Name of the spends in the ledger.
         refine: Whether to spend half of the share on the refinement.
         unit: How many points the number 1 has; None if the column is not one of numbers.
+        ends: The least and the largest point that values can be moved to; None if no value can lie beyond. If the bounds
+            reach one of them, or the last power, what lies in its cell counts as beyond.
 
     Returns:
         The bounds. A few records may lie outside and are clipped to the nearest bound.
@@ -119,6 +128,9 @@ def extract_bounds(
             column, edges, low_cell, high_cell, n_estimated, share=share / 2, step=step
         )
     beyond += _outside(values[:-1], low_cell, high_cell, first.sigma / math.sqrt(repeats))
+    if ends is not None:
+        beyond += _at_ends(values[:-1], edges, (lower, upper), ends, first.sigma / math.sqrt(repeats))
+    beyond = min(beyond, 1.0)
     has_missing = float(values[-1]) > first.above_noise(MISSING_TAIL) / math.sqrt(repeats)
     if column.integer:
         return FoundBounds(int(lower), int(upper) - 1, has_missing, beyond)
@@ -138,6 +150,22 @@ def _outside(counts: NDArray[np.float64], low_cell: int, high_cell: int, sigma: 
         if together > CLEARLY * sigma * math.sqrt(cells.size)
         else 0.0
     )
+
+
+def _at_ends(
+    counts: NDArray[np.float64],
+    edges: Sequence[int | float],
+    bounds: tuple[int | float, int | float],
+    ends: tuple[int | float, int | float],
+    sigma: float,
+) -> float:
+    """Return the noisy fraction of the values in the outermost cells that the bounds reach, if there clearly are any."""
+    least, most = max(ends[0], edges[0]), min(ends[1], edges[-1])
+    reached = [least] * (bounds[0] <= least) + [most] * (bounds[1] >= most)
+    cells = {min(bisect_right(edges, end), counts.size) - 1 for end in reached}
+    together = sum(float(counts[cell]) for cell in cells)
+    is_clear = together > CLEARLY * sigma * math.sqrt(len(cells))
+    return together / max(float(counts.sum()), 1.0) if is_clear else 0.0
 
 
 def _ends(

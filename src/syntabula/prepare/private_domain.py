@@ -218,10 +218,8 @@ class _Search:
 
     def clock(self) -> Column:
         """Find the resolution; both bounds of a day are known."""
-        levels = self.raw.coded(CLOCK_LEVELS)
-        level = extract_level(
-            self._curator(levels, 0), len(_CLOCK_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step
-        )
+        column, n_levels = self._curator(self.raw.coded(CLOCK_LEVELS), 0), len(_CLOCK_RESOLUTIONS)
+        level = extract_level(column, n_levels, share=self.share * LEVEL_SHARE, step=self.step)
         resolution: Any = _CLOCK_RESOLUTIONS[level]
         nullable = self._has_missing(self.share * (1 - LEVEL_SHARE))
         return Time(
@@ -386,9 +384,11 @@ class _Search:
         )
 
     def _bounds(self, widest: Ordered, share: Fraction) -> FoundBounds:
-        points, n_missing = self.raw.points(widest)
+        column = self._curator(*self.raw.points(widest))
         unit = float(1 / widest.unit) if isinstance(widest, Numeric) else None
-        found = extract_bounds(self._curator(points, n_missing), share=share, step=self.step, unit=unit)
+        # Every integer of 64 bits and every day is sought; of other numbers, some lie beyond what is.
+        ends = None if unit is None or self.raw.physical.kind == "integer" else widest.span()[:2]
+        found = extract_bounds(column, share=share, step=self.step, unit=unit, ends=ends)
         self.beyond[self.name] = found.beyond
         return found
 

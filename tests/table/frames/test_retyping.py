@@ -351,6 +351,17 @@ class TestStoredOtherwise:
         assert raw.unreadable is not None
         assert raw.unreadable.tolist() == [False, True]
 
+    def test_what_holds_nothing_declared_is_told_beside_missing_cells(self) -> None:
+        frame = pd.DataFrame({"x": [None, True] * 20})
+        schema = st.Schema({"x": st.Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31))})
+
+        with pytest.warns(CoercionWarning) as caught:
+            st.Independent(epsilon=5.0, seed=0).fit(frame, schema)
+
+        told = " ".join(str(w.message) for w in caught)
+        assert "no cell can be read as the declared kind, so all their records are left out" in told
+        assert "some cells are missing though the column is not nullable" in told
+
     @pytest.mark.parametrize(
         ("name", "cells", "told"),
         [

@@ -375,8 +375,8 @@ class Coercions:
         columns: dict[str, list[str]] = {}
         for kind, text in _COERCIONS.items():
             for name in getattr(self, kind):
-                begin, end = _NONE[kind] if name in self.none_fit else (f"{text} and", "")
                 lacks_code = kind in _NONE and name in self.outcomes
+                begin, end = _NONE[kind] if lacks_code and name in self.none_fit else (f"{text} and", "")
                 sentence = f"{begin} {self.outcomes[name]}{end}" if lacks_code else text
                 columns.setdefault(sentence, []).append(repr(name))
         return [
