@@ -19,6 +19,7 @@ EVERYWHERE = {
     "_memory",
     "_planning",
     "_register",
+    "_threads",
     "_version",
     "_warnings",
 }
@@ -56,6 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_extras": set(),
     "_planning": set(),
     "_memory": set(),
+    "_threads": set(),
     "_warnings": set(),
     "_files": set(),
     "errors": set(),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from syntabula._extras import require
@@ -232,21 +231,6 @@ class _Largest:
 
     def smallest(self) -> float:
         return self._smallest
-
-
-@contextmanager
-def training_threads(n: int) -> Iterator[None]:
-    """Let torch use this many processor threads, and restore the previous number afterwards.
-
-    Sums are split between threads, so a different number of threads rounds differently and gives a different model.
-    """
-    torch = require("torch", "neural")
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def pick_device(name: str) -> Any:

@@ -15,6 +15,7 @@ from syntabula._arguments import count, flag, megabytes, normalise, positive, wo
 from syntabula._extras import require_installed
 from syntabula._memory import above_limit
 from syntabula._planning import FitCost, PlannedFit
+from syntabula._threads import training_threads
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
@@ -24,7 +25,7 @@ from syntabula.models.base import BoolArray, MarginalModel, bound
 from syntabula.models.goal_groups import group_goals, group_numbers
 from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.row_fitting import GoalGroup, Loss, SoftRows, fit_rows, pick_device, training_threads
+from syntabula.models.row_fitting import GoalGroup, Loss, SoftRows, fit_rows, pick_device
 from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.models.targets import joined_targets, make_goals
 

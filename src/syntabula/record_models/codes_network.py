@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from syntabula._planning import FitCost, Progress
+from syntabula._threads import one_thread_for_products
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -154,6 +155,7 @@ class CodesNetwork(NetworkModel, ABC):
         found = self._after_noise(lookups, weights, np.random.default_rng(paid.seed))
         return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
 
+    @one_thread_for_products()
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
+from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -132,6 +133,7 @@ class LanguageModel(LookupModel):
         )
         return replace(known, _weights=weights)
 
+    @one_thread_for_products()
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Write n rows; with `given`, its clauses are written first, and the other columns drawn after them.
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
+from syntabula._threads import one_thread_for_products
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -154,6 +155,7 @@ class LatentRows(LookupModel, ABC):
         assert self._encoding is not None
         return self._encoding
 
+    @one_thread_for_products()
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from syntabula._arguments import refusal
 from syntabula._planning import PlannedStep, Progress
+from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError, BudgetError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Domain
@@ -105,6 +106,7 @@ class RecordLearner:
             PlannedStep(name=TRAIN, share=1 - _ONE_WAY_SHARE, cost=cost),
         ]
 
+    @one_thread_for_products()
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:

@@ -13,8 +13,9 @@ import numpy as np
 from syntabula._arguments import count, normalise, positive, real, words
 from syntabula._extras import require
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
+from syntabula._threads import training_threads
 from syntabula.errors import TrainingError
-from syntabula.models.row_fitting import pick_device, training_threads
+from syntabula.models.row_fitting import pick_device
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

@@ -13,6 +13,7 @@ import numpy as np
 
 from syntabula._arguments import count, near, normalise, positive, text, words
 from syntabula._planning import FitCost
+from syntabula._threads import training_threads
 from syntabula.errors import ArgumentError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain
@@ -24,7 +25,7 @@ from syntabula.models.goal_groups import group_goals
 from syntabula.models.neural import first_arrays, network_of
 from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.row_fitting import fit_rows, pick_device, training_threads
+from syntabula.models.row_fitting import fit_rows, pick_device
 from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.models.targets import joined_targets, make_goals
 from syntabula.record_models.feature_goals import FeatureGoals

@@ -10,10 +10,10 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
+from syntabula._threads import training_threads
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.row_fitting import training_threads
 from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.blocks import first_weights
 from syntabula.record_models.encoding import Encoding, plain_encoding

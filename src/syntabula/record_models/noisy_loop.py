@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, positive, real
 from syntabula._extras import require
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
+from syntabula._threads import training_threads
 from syntabula.errors import ReleaseFileError
-from syntabula.models.row_fitting import pick_device, training_threads
+from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.training.per_record import clipped_sum

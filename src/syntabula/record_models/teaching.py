@@ -10,6 +10,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, positive, refusal, share
 from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula._threads import one_thread_for_products
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
 from syntabula.models.storage import check_storable
@@ -151,6 +152,7 @@ class TeachingLearner:
             ),
         ]
 
+    @one_thread_for_products()
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from syntabula._extras import require
+from syntabula._threads import training_threads
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
-from syntabula.models.row_fitting import training_threads
 from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.record_models.representation import ColumnLookup, Places
 
