@@ -63,16 +63,17 @@ class TestRows:
         assert made["size"].tolist() == given["size"].tolist()
 
     @pytest.mark.thorough
-    def test_it_learns_what_columns_tell_of_each_other(self, folder: Path) -> None:
+    def test_it_learns_what_columns_tell_of_each_other(self, tmp_path: Path) -> None:
+        # Embeddings are as large as a pretrained model's: those of the other tests can hardly say anything.
+        folder = saved(tmp_path / "a model", initializer_range=0.2)
         made = (
-            method(folder, training=Training(steps=600, batch=32, learning_rate=1e-2))
+            method(folder, training=Training(steps=300, batch=32, learning_rate=1e-2))
             .fit(table())
             .sample(2_000, seed=0)
         )
 
-        # Embeddings that mean nothing stay as they are, so that little is learned of bytes. Of rows that know nothing of
-        # each other half agree, and five standard deviations above it are .556.
-        assert np.mean((made["kind is"] == "large, is") == (made["bit"] == 1)) > 0.57
+        # Of rows that know nothing of each other half agree.
+        assert np.mean((made["kind is"] == "large, is") == (made["bit"] == 1)) > 0.9
 
     def test_the_same_seed_gives_the_same_model(self, folder: Path) -> None:
         one, other = (method(folder).with_options(steps=2).fit(table(60)) for _ in range(2))
