@@ -17,7 +17,7 @@ BASELINES = ("SELF", "HALF", "HISTOGRAM", "BINS")
 """Tables of known quality in place of a method: the learned rows, half of them, each column resampled on its own, and
 the learned rows after binning, which is the best that a method over these bins can do."""
 
-FEW = {"iterations": 50, "n_thresholds": 2000, "threshold_rounds": 5}
+FEW = {"iterations": 50, "levels": 200, "n_thresholds": 2000, "threshold_rounds": 5}
 """Options of quick studies, which would otherwise be larger."""
 
 Domain = Literal["public", "observed", "found"]

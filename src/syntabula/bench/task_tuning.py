@@ -14,6 +14,7 @@ from syntabula.bench.splits import declared, load_split
 from syntabula.bench.tasks import TASKS, Outcome
 from syntabula.metrics.registry import describe_metric
 from syntabula.tuning.objective import Objective
+from syntabula.tuning.presets import space_for
 from syntabula.tuning.search import tune
 
 _OF_BINNING = ("bins", "discretizer")
@@ -26,9 +27,9 @@ def run(cell: Cell) -> Outcome:
 
     The option `trials` is the number of sets of options that are tried, `finalists` how many of them are compared again,
     and `space` what is tried, as `tune` takes them; `spaces` has another space for some methods, by their keys; with
-    `relative` the objective is. Scores are those of the tuned method, means of as many fits as `fits` says; beside each
-    is what it gained, in percent of the mean without tuning. The rows that the scores compare with take no part in the
-    search, except for those that are learned.
+    `relative` the objective is. Options that the row sets keep their values. Scores are those of the tuned method, means
+    of as many fits as `fits` says; beside each is what it gained, in percent of the mean without tuning. The rows that
+    the scores compare with take no part in the search, except for those that are learned.
     """
     options: dict[str, Any] = {**TASKS["tuning"].options, **cell.task_options}
     given = replace(cell, task="tables", task_options={})
@@ -54,12 +55,13 @@ def _best(cell: Cell, options: Mapping[str, Any]) -> Mapping[str, Any]:
     split = load_split(cell.split, cell.dataset, {}, cell.target)
     settings = task_tables.settings_of(cell, split)
     settings.pop("seed")  # each trial has its own
+    space = space_for(cell.method, options["spaces"].get(cell.method, options["space"]))
     found = tune(
         Candidate(method=cell.method, options=cell.options).synthesizer(**settings),
         split.fit,
         schema=declared(split, cell.binning, cell.epsilon),
         target=split.target,
-        space=options["spaces"].get(cell.method, options["space"]),
+        space={name: values for name, values in space.items() if name not in cell.options},
         trials=int(options["trials"]),
         finalists=int(options["finalists"]),
         objective=Objective(is_relative=bool(options["relative"])),
