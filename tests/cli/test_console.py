@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import syntabula
 from syntabula.cli.console import in_flags
 
@@ -78,6 +80,7 @@ class TestInFlags:
         for said, shown in cases:
             assert in_flags(said) == shown
 
+    @pytest.mark.thorough
     def test_no_message_of_the_library_keeps_a_name_of_python(self):
         names = re.compile(
             r"\b[a-z]+(?:_[a-z]+)+\b|\b\w+=(?!\w)|\b[A-Z]\w+\.\w+\(|(?<![\w.(])[a-z]+\((?=[a-z.)])"

@@ -446,6 +446,7 @@ class TestTextWithoutASchema:
         monkeypatch.setitem(found_parts.__kwdefaults__, "most", 3)
         assert found_in(folder) == whole
 
+    @pytest.mark.thorough
     def test_of_persons_they_are_too(self, tmp_path):
         file, folder = text_in_parts(tmp_path / "rows", 3)
         for path in (file, *folder.iterdir()):
@@ -500,6 +501,7 @@ class TestJsonWithoutASchema:
 
         assert found_in(folder) == found_in(file)
 
+    @pytest.mark.thorough
     def test_types_are_those_of_the_file(self, tmp_path):
         file, folder = json_in_parts(tmp_path / "rows", 4)
         whole = read(file)

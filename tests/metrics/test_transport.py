@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import ot
 import pytest
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.stats import wasserstein_distance
@@ -89,6 +88,9 @@ class TestInThePlane:
         assert found == pytest.approx(best, abs=1e-9)
 
     def test_leaving_shared_points_in_place_changes_nothing(self):
+        # Loads torch, which other tests need not wait for.
+        import ot
+
         rng = np.random.default_rng(4)
         real = [numbers(rng, 300, decimals=1), rng.integers(0, 3, size=300)]
         synthetic = [numbers(rng, 300, decimals=1), rng.integers(0, 3, size=300)]

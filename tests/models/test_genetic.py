@@ -194,6 +194,7 @@ class TestFit:
 
         assert (np.sort(again.state()[1]["rows"], axis=0) == np.sort(first.state()[1]["rows"], axis=0)).all()
 
+    @pytest.mark.thorough
     def test_another_number_of_records_is_made_of_those_that_are_there(self) -> None:
         few = [Measurement(m.clique, m.values / 10, 0.1) for m in measured(PAIRS)]
         first = Genetic(max_rows=10_000).over(DOMAIN).fit(few)

@@ -27,6 +27,7 @@ def test_many_trees_at_once_have_the_sizes_that_each_has_alone(n_columns: int) -
     assert found == tuple(tree_cells(sizes, [*masks, c]) for c in candidates)
 
 
+@pytest.mark.thorough
 def test_graphs_of_any_density_with_many_ties_have_the_sizes_by_definition_in_every_round() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)

@@ -82,6 +82,7 @@ class TestTargets:
         distance = [np.abs(f - m.values).sum() / 3000 for f, m in zip(found, wanted, strict=True)]
         assert np.mean(distance) < 0.07
 
+    @pytest.mark.thorough
     def test_a_fit_ends_before_it_fits_the_noise(self) -> None:
         # Eight columns that hang together, all pairs with noise about as large as the counts.
         rng = np.random.default_rng(0)

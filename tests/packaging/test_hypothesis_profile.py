@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parents[1]
@@ -15,6 +16,7 @@ class TestProfile:
         assert settings().deadline is None
         assert settings().derandomize
 
+    @pytest.mark.thorough
     def test_no_test_sets_these_for_itself(self):
         found = [
             f"{path.relative_to(TESTS)}:{node.lineno}"

@@ -34,7 +34,9 @@ SMALL = {
 
 
 class TestOurOwn:
-    @pytest.mark.parametrize("key", ["one_way", "spanning_tree", "adaptive"])
+    @pytest.mark.parametrize(
+        "key", ["one_way", "spanning_tree", pytest.param("adaptive", marks=pytest.mark.thorough)]
+    )
     def test_selectors_pass(self, key: str) -> None:
         testing.check_selector(load("selector", key)())
 
