@@ -110,6 +110,15 @@ class TestBins:
 
         assert titles == ["Bins: controlled_uniform@1000, epsilon inf"]
 
+    @pytest.mark.thorough
+    def test_points_have_a_picture_of_each_discretizer(self, tmp_path: Path) -> None:
+        study = find_study("discretization-f17").quick()
+
+        pictures = kept_figures(summarize(study, run(study, tmp_path / "s.jsonl")))
+
+        assert len(pictures) == 4
+        assert all(title.startswith("Regions, ") and "accuracy" in svg for title, svg in pictures)
+
     def test_a_task_keeps_only_what_it_draws(self) -> None:
         assert set(TASKS["tables"].pictures) == set(KEPT)
         with pytest.raises(ArgumentError, match="no picture in `keep` 'plane'"):

@@ -13,6 +13,7 @@ from syntabula.bench import Binning, Candidate, Study, find_study, run
 from syntabula.bench.cell import Cell
 from syntabula.bench.splits import load_split
 from syntabula.bench.tasks import TASKS, Outcome
+from syntabula.errors import ArgumentError
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::syntabula.errors.SyntabulaWarning"
@@ -166,6 +167,29 @@ class TestRisks:
         assert [*found] == ["dcr", "attack-tpr"]
         assert found["dcr"] > 0
         assert 0 <= found["attack-tpr"] <= 1
+
+
+class TestPoints:
+    def test_bins_tell_circles_that_no_line_tells(self) -> None:
+        study = find_study("discretization-f17")
+        cells = [c for c in study.cells if c.dataset == "points_circles@200" and c.seed == 0]
+        raw = next(c for c in cells if c.method == "raw")
+        binned = next(c for c in cells if c.method == "bins" and c.epsilon == float("inf"))
+
+        raw_found, found = outcome(raw), outcome(binned)
+
+        assert found.scores["accuracy"] > raw_found.scores["accuracy"] + 0.15
+        assert "bins found" not in raw_found.facts
+        regions = found.facts["kept"]["regions"]
+        assert [len(edges) - 1 for edges in regions["edges"]] == found.facts["bins found"] == [10, 10]
+        assert np.shape(regions["second"]) == (10, 10)
+        assert len(regions["points"]) == len(regions["classes"]) == 200
+
+    def test_other_tables_are_refused_with_one_that_will_do(self) -> None:
+        cell = find_study("discretization-f16").cells[0]
+
+        with pytest.raises(ArgumentError, match=r"points_moons@200; 'bank' is none"):
+            outcome(replace(cell, dataset="bank"))
 
 
 class TestColumns:

@@ -127,6 +127,7 @@ CALLS: dict[str, Call] = {
     "datasets.census": lambda value, folder: st.datasets.census(value),
     "datasets.gauss": lambda value, folder: st.datasets.gauss(value),
     "datasets.controlled": lambda value, folder: st.datasets.controlled(value),
+    "datasets.points": lambda value, folder: st.datasets.points(value),
     "Schema.columns": lambda value, folder: st.Schema(value),
     "Schema.label": lambda value, folder: st.Schema(SCHEMA.columns, label=value),
     "Schema.others": lambda value, folder: st.Schema(SCHEMA.columns, others=value),

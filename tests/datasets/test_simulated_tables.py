@@ -10,6 +10,7 @@ import pytest
 from syntabula import datasets
 from syntabula.datasets import frames
 from syntabula.datasets.census import census_cells
+from syntabula.datasets.points import Pattern
 from syntabula.datasets.simulated import Shape
 from syntabula.errors import ArgumentError, DatasetError, MissingExtraError
 from syntabula.table.schema.columns import Categorical, Date, Datetime, Numeric
@@ -204,6 +205,30 @@ class TestFrames:
         monkeypatch.setattr(frames, "find_spec", lambda name: name if name != "pandas" else None)
 
         assert frames.installed_library() == "polars"
+
+
+class TestPoints:
+    @pytest.mark.parametrize("kind", get_args(Pattern))
+    def test_coordinates_and_classes_are_those_of_the_schema(self, kind: Pattern) -> None:
+        drawn, schema = datasets.points(kind, 2_000, seed=1), datasets.schema_of(f"points_{kind}")
+
+        assert drawn[["x", "y"]].abs().to_numpy().max() <= 10
+        # A class of a tenth of the points is absent with probability 1e-91.
+        assert isinstance(schema["class"], Categorical)
+        assert sorted(set(drawn["class"])) == [*schema["class"].categories]
+
+    def test_no_line_tells_circles_apart_and_their_radius_does(self) -> None:
+        drawn = datasets.points("circles", 20_000, seed=2)
+        outer, inner = (drawn[drawn["class"] == name][["x", "y"]].to_numpy() for name in "01")
+
+        # Coordinates deviate by less than 4.1 in units of the table: six standard errors of a mean are below .25.
+        assert np.abs(outer.mean(axis=0) - inner.mean(axis=0)).max() < 0.5
+        assert np.median(np.hypot(*outer.T)) > 1.5 * np.median(np.hypot(*inner.T))
+
+    def test_unknown_patterns_and_sizes_are_refused(self) -> None:
+        with pytest.raises(ArgumentError, match="moons"):
+            datasets.points("stars")  # type: ignore[arg-type]
+        rows_refused(lambda n: datasets.points("moons", n))
 
 
 class TestSchemas:

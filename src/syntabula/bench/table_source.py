@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 
-from syntabula._arguments import one_of
 from syntabula.attacks.baselines import take_rows
 from syntabula.bench.cell import table_and_rows
 from syntabula.datasets.registry import describe, registry
@@ -22,8 +20,8 @@ from syntabula.table.schema.schema import Schema
 
 CODED_ADULT = "adult_margnet"
 """The coded Adult of MargNet's public code, in the checkout that the environment variable MARGNET names."""
-SIMULATED = "controlled_"
-"""Begins the names of tables of one simulated column."""
+SIMULATED = ("controlled_", "points_")
+"""Begin the names of tables that are drawn anew with each seed, with as many rows as asked."""
 _ROWS_SEED = 0
 
 
@@ -32,7 +30,7 @@ def load_table(name: str) -> RawTable:
 
     Args:
         name: A named table or the path of a file; with "@" and a number, so many random rows of it, the same in each
-            run. A table of one simulated column is drawn with that many rows.
+            run. One of `SIMULATED` is drawn with that many rows.
 
     Raises:
         DatasetError: If a named table, or the checkout of MargNet's code, is not here; says how to get it.
@@ -41,7 +39,7 @@ def load_table(name: str) -> RawTable:
     """
     table, rows = table_and_rows(name)
     if table.startswith(SIMULATED) and rows is not None:
-        return simulated_column(table, rows)
+        return simulated(table, rows)
     whole = _whole(table)
     if rows is None or rows >= whole.n_rows:
         return whole
@@ -49,12 +47,11 @@ def load_table(name: str) -> RawTable:
     return take_rows(whole, np.sort(chosen))
 
 
-def simulated_column(table: str, rows: int, seed: int = 0) -> RawTable:
-    """Draw the table of one simulated column, such as "controlled_normal"."""
-    from syntabula.datasets.simulated import Shape, controlled
+def simulated(table: str, rows: int | None, seed: int = 0) -> RawTable:
+    """Draw a simulated table, such as "controlled_normal", with so many rows; None for as many as usual."""
+    from syntabula.datasets.simulated import draw
 
-    shape: Shape = one_of(*get_args(Shape))("the shape of the column", table.removeprefix(SIMULATED))
-    return read(controlled(shape, rows, seed=seed))
+    return read(draw(table, seed, rows))
 
 
 def check_table(name: str) -> None:

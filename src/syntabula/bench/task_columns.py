@@ -22,11 +22,11 @@ from syntabula._register import load
 from syntabula.bench.bin_rules import RULES
 from syntabula.bench.candidate import Binning
 from syntabula.bench.cell import Cell, table_and_rows
-from syntabula.bench.table_source import SIMULATED, load_table, simulated_column
+from syntabula.bench.table_source import SIMULATED, load_table, simulated
 from syntabula.bench.tasks import Outcome
 from syntabula.bins.spread import uniform_within
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.datasets.simulated import LOWER, UPPER
+from syntabula.datasets.points import LOWER, UPPER
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats
 from syntabula.prepare.discretizer import FittedDiscretizer
@@ -45,7 +45,7 @@ _DRAWN = 80
 def run(cell: Cell) -> Outcome:
     """Bin a column, redraw it, and score it."""
     values = _values(cell)
-    count = _count(cell, values)
+    count = bin_count(cell, values)
     # Otherwise all columns of a seed would depend on one draw of a tree at small budgets.
     seed = cell.seed + zlib.crc32(cell.dataset.encode())
     rng = np.random.default_rng(seed)
@@ -53,7 +53,7 @@ def run(cell: Cell) -> Outcome:
     column = ColumnCurator(values, Ledger(budget), SeededNoise(seed))
     modelled = cell.method == "histogram"
     started = time.perf_counter()
-    bins = _bins(column, cell.binning, count, share=Fraction(1, 10) if modelled else _WHOLE)
+    bins = fitted_bins(column, cell.binning, count, share=Fraction(1, 10) if modelled else _WHOLE)
     seconds = time.perf_counter() - started
     scores = {}
     if modelled:
@@ -87,7 +87,7 @@ def _drawn(values: Floats, made: Floats, bins: Bins) -> dict[str, list[float]]:
 def _values(cell: Cell) -> Floats:
     table, rows = table_and_rows(cell.dataset)
     if table.startswith(SIMULATED):
-        drawn = simulated_column(table, rows or 10_000, cell.seed)
+        drawn = simulated(table, rows, cell.seed)
         return drawn.columns["value"].values.astype(np.float64)
     numbers = [c for c in load_table(cell.dataset).columns.values() if c.physical.is_ordered]
     if not numbers:
@@ -97,7 +97,8 @@ def _values(cell: Cell) -> Floats:
     return LOWER + (values - low) / ((high - low) or 1.0) * (UPPER - LOWER)
 
 
-def _count(cell: Cell, values: Floats) -> int:
+def bin_count(cell: Cell, values: Floats) -> int:
+    """Return the number of bins that a cell asks for, which a rule may read off the values without privacy."""
     bins = cell.binning.bins
     if isinstance(bins, int):
         return bins
@@ -106,8 +107,8 @@ def _count(cell: Cell, values: Floats) -> int:
     return RULES[bins](values, cell.epsilon)
 
 
-def _bins(column: ColumnCurator, binning: Binning, count: int, *, share: Fraction) -> Bins:
-    """Fit bins over the known domain, paying for a noisy number of records where the discretizer uses it."""
+def fitted_bins(column: ColumnCurator, binning: Binning, count: int, *, share: Fraction) -> Bins:
+    """Fit bins over the known domain of simulated columns; pays for a noisy number of records where it is used."""
     if binning.discretizer == "uniform":
         return UniformBins(count).bins(LOWER, UPPER, integer=False)
     made = binning.made()

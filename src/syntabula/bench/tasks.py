@@ -220,5 +220,13 @@ TASKS: Mapping[str, Task] = {
         methods=("bins", "histogram"),
         pictures=("bins",),
     ),
+    "points": Task(
+        home="syntabula.bench.task_points",
+        summary="bin points of the plane, and tell their classes from the bins",
+        options={"keep": ()},
+        scores={"accuracy": "higher"},
+        methods=("raw", "bins"),
+        pictures=("regions",),
+    ),
 }
 """Tasks by name."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from syntabula.datasets.census import census, census_schema
 from syntabula.datasets.info import Archive, DatasetInfo
 from syntabula.datasets.loading import Dataset, load
+from syntabula.datasets.points import points
 from syntabula.datasets.registry import describe, names
 from syntabula.datasets.schemas import adult_schema, schema_of
 from syntabula.datasets.simulated import controlled, gauss
@@ -28,5 +29,6 @@ __all__ = [
     "gauss",
     "load",
     "names",
+    "points",
     "schema_of",
 ]

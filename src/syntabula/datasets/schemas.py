@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from syntabula.datasets.census import census_schema
+from syntabula.datasets.points import LOWER, UPPER, Pattern, classes_of
 from syntabula.datasets.registry import describe
-from syntabula.datasets.simulated import LOWER, UPPER, Shape
+from syntabula.datasets.simulated import Shape
 from syntabula.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def adult_schema() -> Schema:
 def schema_of(name: str) -> Schema:
     """Return the public schema of a named table.
 
-    `adult`, `census` and the controlled distributions have one; the domain of the latter is part of their definition.
+    `adult`, `census`, the controlled distributions and the points have one; the domain of the last two is part of their
+    definition.
 
     Args:
         name: Name of the table.
@@ -94,11 +96,15 @@ def schema_of(name: str) -> Schema:
         return adult_schema()
     if name == "census":
         return census_schema()
-    if name in {f"controlled_{shape}" for shape in get_args(Shape)}:
-        from syntabula.table.schema.columns import Numeric
-        from syntabula.table.schema.schema import Schema
+    from syntabula.table.schema.columns import Categorical, Numeric
+    from syntabula.table.schema.schema import Schema
 
+    if name in {f"controlled_{shape}" for shape in get_args(Shape)}:
         return Schema({"value": Numeric(LOWER, UPPER)}, label=name)
+    kinds: dict[str, Pattern] = {f"points_{kind}": kind for kind in get_args(Pattern)}
+    if name in kinds:
+        axis = Numeric(LOWER, UPPER)
+        return Schema({"x": axis, "y": axis, "class": Categorical(classes_of(kinds[name]))}, label=name)
     raise DatasetError(
         f"there is no public schema of dataset {name!r}; draft one from the table with the command `syntabula schema` "
         "(or draft_schema), and correct its bounds from the provider's documentation"

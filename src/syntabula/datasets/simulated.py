@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from syntabula._arguments import count, one_of, refusal
 from syntabula.datasets.census import census
 from syntabula.datasets.frames import Cells, check_n_rows, check_seed, make_frame
 from syntabula.datasets.info import DatasetInfo, Kind
+from syntabula.datasets.points import LOWER, UPPER, Pattern, points
+from syntabula.datasets.points import ROWS as POINTS
 
 Shape = Literal["uniform", "monotone", "normal", "beta", "mixture", "imbalanced"]
-LOWER, UPPER = -10.0, 10.0
 SIZES = (500, 1_000, 10_000, 100_000)
 """Numbers of records in the paper."""
 
@@ -145,17 +147,47 @@ def simulated_tables() -> list[DatasetInfo]:
             )
             for shape in get_args(Shape)
         ),
+        *(
+            replace(
+                _info(
+                    f"points_{kind}",
+                    f"Points of the plane with classes, {kind}",
+                    POINTS,
+                    {"x": "numeric", "y": "numeric", "class": "categorical"},
+                    ("Discretization, Figure 16" if kind == "clusters" else "Discretization, Figure 17",),
+                ),
+                label="class",
+                task="multiclass" if kind == "clusters" else "binary",
+            )
+            for kind in get_args(Pattern)
+        ),
     ]
 
 
-def draw(name: str, seed: int) -> Any:
-    """Return a simulated table with its default number of rows as a frame."""
-    if name == "census":
-        return census(seed=seed)
-    if name.startswith("gauss"):
-        return gauss(int(name.removeprefix("gauss")), seed=seed)
-    shape: Any = name.removeprefix("controlled_")
-    return controlled(shape, seed=seed)
+def draw(name: str, seed: int, n_rows: int | None = None) -> Any:
+    """Return a simulated table as a frame.
+
+    Args:
+        name: Its name.
+        seed: Seed of the draw.
+        n_rows: Number of rows; None for that of `simulated_tables`.
+
+    Raises:
+        ArgumentError: If there is no table of this kind and shape, or an argument is out of range.
+    """
+    known = {info.name: info.n_rows for info in simulated_tables()}
+    usual = known[one_of(*known)("the simulated table", name)]
+    rows = usual if n_rows is None else n_rows
+    kind, _, shape = name.partition("_")
+    if kind == "controlled":
+        return controlled(cast(Shape, shape), rows, seed=seed)
+    if kind == "points":
+        return points(cast(Pattern, shape), rows, seed=seed)
+    return (
+        census(rows, seed=seed)
+        if name == "census"
+        else gauss(int(name.removeprefix("gauss")), rows, seed=seed)
+    )
 
 
 def _info(name: str, title: str, rows: int, columns: dict[str, Kind], papers: tuple[str, ...]) -> DatasetInfo:

@@ -152,6 +152,33 @@ def _plane(row: Row, place: str) -> Picture:
     return f"Rows by t-SNE, {place}", drawn(_SQUARE, _SQUARE, draw, f"Rows of {place}, as neighbours")
 
 
+def _regions(row: Row, place: str) -> Picture:
+    """Draw points in the colours of their classes over the bins, shaded by what is told of two classes."""
+    found = row.kept["regions"]
+    across, up = found["edges"]
+    points, classes = np.array(found["points"]), np.array(found["classes"])
+    label = f"{row.binning.label}, {place}" if row.method != "raw" else place
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_axes((0.02, 0.02, 0.96, 0.88))
+        for column, probabilities in enumerate(found["second"]):
+            for line, second in enumerate(probabilities):
+                (left, right), (low, high) = across[column : column + 2], up[line : line + 2]
+                style = {"color": COLOURS[int(second > 0.5)], "alpha": abs(second - 0.5), "linewidth": 0}
+                axes.fill([left, right, right, left], [low, low, high, high], **style)
+        if row.method != "raw":
+            axes.vlines(across, up[0], up[-1], color=LINE, linewidth=0.6)
+            axes.hlines(up, across[0], across[-1], color=LINE, linewidth=0.6)
+        for number, name in enumerate(sorted(set(classes))):
+            x, y = points[classes == name].T
+            axes.plot(x, y, MARKERS[number], color=COLOURS[number], markersize=2.5)
+        axes.set_axis_off()
+        axes.set_title(f"accuracy {row.means['accuracy']:.2f}", fontsize=9, color=TEXT)
+
+    title = f"Regions, {label}"
+    return title, drawn(_SQUARE, _SQUARE, draw, title)
+
+
 def _associations(row: Row, place: str) -> Picture:
     """Draw the strength of each pair: above the diagonal in the real table, below it in the synthetic one."""
     columns = list(dict.fromkeys(name for pair in row.kept["associations"] for name in pair[:2]))
@@ -190,4 +217,8 @@ _OF_GROUP: Mapping[str, Callable[[Sequence[Row], str], list[Picture]]] = {
     "rounds": _rounds,
     "bins": _bins,
 }
-_OF_ROW: Mapping[str, Callable[[Row, str], Picture]] = {"plane": _plane, "associations": _associations}
+_OF_ROW: Mapping[str, Callable[[Row, str], Picture]] = {
+    "plane": _plane,
+    "associations": _associations,
+    "regions": _regions,
+}
