@@ -197,7 +197,7 @@ def test_noise_in_weights_leaves_the_one_way_marginals() -> None:
     weights = {name: w.numpy() + rng.normal(0, 0.1, w.shape) for name, w in quiet().parameters.items()}
     weights = {name: w.astype(np.float32) for name, w in weights.items()} | {"cuts": first_cuts(lookups())}
 
-    moved = with_marginals(lookups(), weights, drawing, rng)
+    moved = with_marginals(lookups(), weights, drawing, 10_000, rng)
 
     errors = []
     for drawn in (drawing(weights), drawing(moved)):

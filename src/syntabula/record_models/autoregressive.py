@@ -151,8 +151,13 @@ class Autoregressive(CodesNetwork):
         return SeparateNetwork(lookups, separate(weights, [lookup.size for lookup in lookups]))
 
     def _after_noise(
-        self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray], rng: np.random.Generator
+        self,
+        lookups: Sequence[ColumnLookup],
+        weights: Mapping[str, np.ndarray],
+        total: float,
+        rng: np.random.Generator,
     ) -> Mapping[str, np.ndarray]:
+        del total
         shapes = self._shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
         return with_marginals(lookups, joined(weights, shapes), rng)
 

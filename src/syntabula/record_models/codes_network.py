@@ -64,10 +64,14 @@ class CodesNetwork(NetworkModel, ABC):
         return weights
 
     def _after_noise(
-        self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray], rng: np.random.Generator
+        self,
+        lookups: Sequence[ColumnLookup],
+        weights: Mapping[str, np.ndarray],
+        total: float,
+        rng: np.random.Generator,
     ) -> Mapping[str, np.ndarray]:
-        """Return the weights to keep, of those that noisy gradients trained."""
-        del lookups, rng
+        """Return the weights to keep, of those that noisy gradients trained on so many records, as it was released."""
+        del lookups, total, rng
         return weights
 
     def _places(self, lookup: ColumnLookup) -> Places:
@@ -152,7 +156,7 @@ class CodesNetwork(NetworkModel, ABC):
             paid,
             progress,
         )
-        found = self._after_noise(lookups, weights, np.random.default_rng(paid.seed))
+        found = self._after_noise(lookups, weights, paid.total, np.random.default_rng(paid.seed))
         return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
 
     @one_thread_for_products()

@@ -18,6 +18,8 @@ ROWS_AT_ONCE = 4096
 """Rows that are drawn together, as memory grows with them."""
 
 _ROUNDS, _PARTS_PER_ROUND = 4, 2
+_LEAST_ROWS = 1024
+"""Least rows of such a part."""
 _LONGEST_MOVE = 2.0
 _KNOTS = np.linspace(-2.5, 2.5, 21)
 """Normal quantiles at which numbers that are drawn are compared with those that are wanted."""
@@ -168,6 +170,7 @@ def with_marginals(
     lookups: Sequence[ColumnLookup],
     weights: Mapping[str, np.ndarray],
     made: Callable[[Mapping[str, np.ndarray]], Denoising],
+    total: float,
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
     """Return weights with which drawn columns have the one-way marginals of the lookups.
@@ -175,12 +178,13 @@ def with_marginals(
     Noise in training moves these away, though they are known well. Each round draws rows. To each code's bias it adds
     the logarithm of what it should be over what it is, which is how Bayes' rule takes up another one-way marginal at
     each level of noise; and cuts move by what drawn numbers lack of normal ones. Later rounds count less, so that
-    what chance adds to one of them averages out.
+    what chance adds to one of them averages out. Few records need few rows, as the lookups are less exact then.
 
     Args:
         lookups: Of each column.
         weights: Of the network, with cuts.
         made: Returns what draws by weights.
+        total: Number of records, as it was released.
         rng: Draws rows.
     """
     moved = dict(weights)
@@ -188,9 +192,10 @@ def with_marginals(
     n_numbers = len(lookups) - len(whole)
     normal = np.array([NormalDist().cdf(knot) for knot in _KNOTS])
     shifts = np.zeros((n_numbers, _KNOTS.size))
+    n_rows = int(np.clip(total, _LEAST_ROWS, ROWS_AT_ONCE))
     for done in range(_ROUNDS):
         drawing = made(moved)
-        parts = [drawing.values(ROWS_AT_ONCE, rng) for _ in range(_PARTS_PER_ROUND)]
+        parts = [drawing.values(n_rows, rng) for _ in range(_PARTS_PER_ROUND)]
         rows = np.concatenate([some for some, _ in parts])
         numbers = np.concatenate([some for _, some in parts], 1)
         steps = [np.zeros(n_numbers)]

@@ -114,10 +114,14 @@ class TabularDiffusion(CodesNetwork):
         return {**weights, "cuts": first_cuts(lookups)}
 
     def _after_noise(
-        self, lookups: Sequence[ColumnLookup], weights: Mapping[str, np.ndarray], rng: np.random.Generator
+        self,
+        lookups: Sequence[ColumnLookup],
+        weights: Mapping[str, np.ndarray],
+        total: float,
+        rng: np.random.Generator,
     ) -> Mapping[str, np.ndarray]:
         started = self._after_training(lookups, weights)
-        return with_marginals(lookups, started, lambda moved: self._drawing(lookups, moved), rng)
+        return with_marginals(lookups, started, lambda moved: self._drawing(lookups, moved), total, rng)
 
     def _completed(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> Places:
         """Return n rows with known places of some columns."""
