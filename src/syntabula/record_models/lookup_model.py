@@ -47,6 +47,10 @@ class LookupModel(RecordModel, ABC):
         """Number of records that it was trained on."""
         return self._total
 
+    def one_way(self, column: str) -> FloatArray:
+        """Return the one-way marginal of a column of which the model was made [codes]."""
+        return self._one_way[column]
+
     @cached_property
     def _lookups(self) -> list[ColumnLookup]:
         return column_lookups(self.domain, self._one_way, waves=self._n_waves)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from syntabula.bins.joined import joined
 from syntabula.bins.spread import Parts
+from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
@@ -20,17 +22,16 @@ def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
 
     Args:
         codec: How the table was encoded; columns with a spread of their own are left as they are.
-        model: The model of its codes. If it answers no marginals, nothing is cut.
+        model: The model of its codes. If it knows no marginals, nothing is cut.
 
     Returns:
         A codec with the parts as bins, and the model of these.
     """
-    if not _answers_marginals(model):
-        return codec, model
     names = [name for name in codec.bins if _can_be_cut(codec, name)]
+    marginals = _one_way(model, names) if names else None
+    if marginals is None:
+        return codec, model
     found: dict[str, Parts] = {}
-    # One question for all: a model may draw rows to answer.
-    marginals = model.marginals([(name,) for name in names]) if names else []  # type: ignore[attr-defined]
     for name, counts in zip(names, marginals, strict=True):
         column, bins = codec.schema[name], codec.bins[name]
         assert isinstance(column, Ordered)
@@ -62,7 +63,12 @@ def _can_be_cut(codec: Codec, name: str) -> bool:
     return known and not single and isinstance(codec.schema[name], Ordered)
 
 
-def _answers_marginals(model: Model) -> bool:
-    while isinstance(model, RecodedModel):
-        model = model.inner
-    return hasattr(model, "marginals")
+def _one_way(model: Model, names: Sequence[str]) -> list[FloatArray] | None:
+    """Return expected counts of the codes of some columns, or None if a model knows none."""
+    if isinstance(model, RecodedModel):
+        inner = _one_way(model.inner, names)
+        return inner and [model.recoding.expand_counts((n,), m) for n, m in zip(names, inner, strict=True)]
+    # What a model was made of is at hand, while its marginals may be those of rows that it draws.
+    if hasattr(model, "one_way"):
+        return [model.one_way(name) for name in names]
+    return model.marginals([(name,) for name in names]) if hasattr(model, "marginals") else None
