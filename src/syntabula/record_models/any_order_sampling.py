@@ -9,7 +9,7 @@ import numpy as np
 from syntabula.record_models.any_order import head_units
 from syntabula.record_models.representation import ColumnLookup, FloatTable, Places
 
-_ROUNDS, _ORDERS, _ROWS_PER_ORDER = 6, 32, 512
+_MOVES, _ORDERS, _ROWS_PER_ORDER = (1.0, 1.0, 1.0, 1.0, 0.5, 0.5), 256, 64
 _LONGEST_MOVE = 2.0
 
 
@@ -89,8 +89,9 @@ def with_marginals(
 ) -> dict[str, np.ndarray]:
     """Return weights whose biases are moved until drawn columns have the one-way marginals of the lookups.
 
-    Noise in training moves these away, though they are known well. Each round draws rows in several orders of the
-    columns, and adds to each code's bias the logarithm of what it should be over what it is.
+    Noise in training moves these away, though they are known well. Each round draws rows in many orders of the
+    columns, as each order errs otherwise, and adds to each code's bias the logarithm of what it should be over what it
+    is; the last rounds half of it, so that what chance adds averages out.
 
     Args:
         lookups: Of each column.
@@ -98,7 +99,7 @@ def with_marginals(
         rng: Draws rows and orders.
     """
     moved = dict(weights)
-    for _ in range(_ROUNDS):
+    for move in _MOVES:
         drawing = Drawing(lookups, moved)
         reached = [np.zeros(lookup.size) for lookup in lookups]
         for _ in range(_ORDERS):
@@ -112,7 +113,7 @@ def with_marginals(
             np.clip(lookup.log_shares - np.log(np.maximum(r, 1e-12)), -_LONGEST_MOVE, _LONGEST_MOVE)
             for lookup, r in zip(lookups, reached, strict=True)
         ]
-        moved["bias/logits"] = (moved["bias/logits"] + np.concatenate(steps)).astype(np.float32)
+        moved["bias/logits"] = (moved["bias/logits"] + move * np.concatenate(steps)).astype(np.float32)
     return moved
 
 

@@ -28,8 +28,8 @@ from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
 from syntabula.record_models.representation import ColumnLookup, Places
 
-_ORDERS, _LEAST_ROWS, _MOST_ROWS = 32, 64, 1024
-"""Columns are drawn in a new order for each 32nd of the rows, or this many: an order that errs does not show."""
+_ORDERS, _LEAST_ROWS, _MOST_ROWS = 128, 16, 1024
+"""Columns are drawn in a new order for each 128th of the rows, or this many: an order that errs does not show."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

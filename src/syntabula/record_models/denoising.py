@@ -17,9 +17,10 @@ from syntabula.record_models.representation import ColumnLookup, FloatTable, nor
 ROWS_AT_ONCE = 4096
 """Rows that are drawn together, as memory grows with them."""
 
-_ROUNDS, _PARTS_PER_ROUND = 4, 2
+_MOVES = (2.0, 2.0, 2.0, 1.0, 1.0, 0.5, 0.5)
+"""How much of what drawn codes lack is added to their biases in each round: codes follow a bias by less than its whole,
+so that the first rounds take longer steps than are missing, and the last ones average out what chance adds."""
 _LEAST_ROWS = 1024
-"""Least rows of such a part."""
 _LONGEST_MOVE = 2.0
 _KNOTS = np.linspace(-2.5, 2.5, 21)
 """Normal quantiles at which numbers that are drawn are compared with those that are wanted."""
@@ -177,8 +178,7 @@ def with_marginals(
 
     Noise in training moves these away, though they are known well. Each round draws rows. To each code's bias it adds
     the logarithm of what it should be over what it is, which is how Bayes' rule takes up another one-way marginal at
-    each level of noise; and cuts move by what drawn numbers lack of normal ones. Later rounds count less, so that
-    what chance adds to one of them averages out. Few records need few rows, as the lookups are less exact then.
+    each level of noise; and cuts move by what drawn numbers lack of normal ones, on average over the rounds. Few records need few rows, as the lookups are less exact then.
 
     Args:
         lookups: Of each column.
@@ -193,9 +193,10 @@ def with_marginals(
     normal = np.array([NormalDist().cdf(knot) for knot in _KNOTS])
     shifts = np.zeros((n_numbers, _KNOTS.size))
     n_rows = int(np.clip(total, _LEAST_ROWS, ROWS_AT_ONCE))
-    for done in range(_ROUNDS):
+    for done, move in enumerate(_MOVES):
         drawing = made(moved)
-        parts = [drawing.values(n_rows, rng) for _ in range(_PARTS_PER_ROUND)]
+        # Chance matters little while much is missing.
+        parts = [drawing.values(n_rows, rng) for _ in range(1 if move > 1 else 2)]
         rows = np.concatenate([some for some, _ in parts])
         numbers = np.concatenate([some for _, some in parts], 1)
         steps = [np.zeros(n_numbers)]
@@ -203,7 +204,7 @@ def with_marginals(
             reached = np.bincount(rows[:, j], minlength=lookups[j].size) / len(rows)
             missing = lookups[j].log_shares - np.log(np.maximum(reached, 1 / len(rows)))
             steps.append(np.clip(missing, -_LONGEST_MOVE, _LONGEST_MOVE))
-        moved["bias/out"] = (moved["bias/out"] + np.concatenate(steps) / (done + 1)).astype(np.float32)
+        moved["bias/out"] = (moved["bias/out"] + move * np.concatenate(steps)).astype(np.float32)
         for row, drawn in enumerate(numbers):
             shifts[row] += (np.quantile(drawn, normal) - _KNOTS - shifts[row]) / (done + 1)
     first = [normal_scores(lookup).cuts for lookup in lookups if lookup.waves is not None]
