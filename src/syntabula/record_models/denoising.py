@@ -178,7 +178,8 @@ def with_marginals(
 
     Noise in training moves these away, though they are known well. Each round draws rows. To each code's bias it adds
     the logarithm of what it should be over what it is, which is how Bayes' rule takes up another one-way marginal at
-    each level of noise; and cuts move by what drawn numbers lack of normal ones, on average over the rounds. Few records need few rows, as the lookups are less exact then.
+    each level of noise; and cuts move by what drawn numbers lack of normal ones, on average over the rounds. Few records
+    need few rows, as the lookups are less exact then.
 
     Args:
         lookups: Of each column.
