@@ -172,7 +172,8 @@ class TestPlantedBugs:
             right(tree, predictor, level, once)
 
         monkeypatch.setattr(NoisyTree, "grow", grown)
-        TABLE = [records()]
+        # So many that no code joins another.
+        TABLE = [records(20_000)]
         ledger = Ledger(BUDGET)
 
         learned(TABLE[0], ledger=ledger)

@@ -13,12 +13,11 @@ from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.mean_embedding import MeanEmbedding
-from syntabula.record_models.one_way import OneWayStart
+from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
 
 _ONE_WAY = "measure one-way marginals"
 _EMBED = "sum the features of the records"
-_ONE_WAY_SHARE = Fraction(1, 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +47,10 @@ class EmbeddingLearner:
         """Say what each step will cost."""
         cells = sum(domain.sizes)
         return [
-            PlannedStep(name=_ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
+            PlannedStep(name=_ONE_WAY, share=ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
             PlannedStep(
                 name=_EMBED,
-                share=1 - _ONE_WAY_SHARE,
+                share=1 - ONE_WAY_SHARE,
                 noisy_cells=max(self.model.features, 2 * len(domain)),
                 cost=self.model.training_cost(domain),
             ),
@@ -62,12 +61,12 @@ class EmbeddingLearner:
     ) -> tuple[Model, MethodChoice | None]:
         """Release one-way marginals and feature sums, and return the trained model."""
         progress(_ONE_WAY, 0.0)
-        start = OneWayStart.of(doors, share=share * _ONE_WAY_SHARE, step=_ONE_WAY)
+        start = OneWayStart.of(doors, share=share * ONE_WAY_SHARE, step=_ONE_WAY)
         start = start.merged(self.model.levels)
         merged = start.measured
         features = self.model.drawn_features(start.doors.domain, one_way_counts(merged), self.seed)
         progress(_EMBED, 0.05)
-        sums = start.doors.features.sum(features, share=share * (1 - _ONE_WAY_SHARE), step=_EMBED)
+        sums = start.doors.features.sum(features, share=share * (1 - ONE_WAY_SHARE), step=_EMBED)
         progress("train the generator", 0.1)
         model = self.model.trained(merged, features, sums.values, sigma=sums.sigma, seed=self.seed)
         progress("train the generator", 1.0)

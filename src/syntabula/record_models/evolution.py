@@ -17,7 +17,7 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.evolved_rows import EvolvedRows
 from syntabula.record_models.generated_rows import code_shares, independent_rows
 from syntabula.record_models.learner import ONE_WAY
-from syntabula.record_models.one_way import OneWayStart
+from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.population import Ballot, ComparedColumns, Population, nearness_of
 from syntabula.record_models.representation import column_lookups, one_way_counts
 
@@ -54,7 +54,7 @@ class Evolution:
     columns: int | None = 4
     crowd: float = 10.0
     candidates: int = 20_000
-    one_way_share: Fraction = Fraction(1, 5)
+    one_way_share: Fraction = ONE_WAY_SHARE
 
     def __post_init__(self) -> None:
         normalise(

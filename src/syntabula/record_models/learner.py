@@ -21,11 +21,10 @@ from syntabula.privacy.training.prices import require_training
 from syntabula.record_models.base import RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
-from syntabula.record_models.one_way import OneWayStart
+from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
 
 ONE_WAY = "measure one-way marginals"
-_ONE_WAY_SHARE = Fraction(1, 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +101,8 @@ class RecordLearner:
         else:
             cost = self.model.training_cost(domain, n_rows, self.training)
         return [
-            PlannedStep(name=ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
-            PlannedStep(name=TRAIN, share=1 - _ONE_WAY_SHARE, cost=cost),
+            PlannedStep(name=ONE_WAY, share=ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
+            PlannedStep(name=TRAIN, share=1 - ONE_WAY_SHARE, cost=cost),
         ]
 
     @one_thread_for_products()
@@ -112,10 +111,10 @@ class RecordLearner:
     ) -> tuple[Model, MethodChoice | None]:
         """Measure the one-way marginals and return the trained model."""
         progress(ONE_WAY, 0.0)
-        start = OneWayStart.of(doors, share=share * _ONE_WAY_SHARE, step=ONE_WAY)
+        start = OneWayStart.of(doors, share=share * ONE_WAY_SHARE, step=ONE_WAY)
         if self.is_private and self.model.noisy_levels is not None:
             start = start.merged(self.model.noisy_levels)
-        model = self._trained(start, share * (1 - _ONE_WAY_SHARE), progress)
+        model = self._trained(start, share * (1 - ONE_WAY_SHARE), progress)
         return start.restored(model), None
 
     def _trained(self, start: OneWayStart, share: Fraction, progress: Progress) -> Model:

@@ -28,7 +28,7 @@ from syntabula.record_models.generated_rows import (
 )
 from syntabula.record_models.learner import ONE_WAY
 from syntabula.record_models.loop import Training
-from syntabula.record_models.one_way import OneWayStart
+from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import column_lookups, one_way_counts
 from syntabula.record_models.student import Student, agreement_of
 
@@ -64,7 +64,7 @@ class Teaching:
     labels: int = 2000
     rows: int = 20_000
     strength: float = 2.0
-    one_way_share: Fraction = Fraction(1, 5)
+    one_way_share: Fraction = ONE_WAY_SHARE
 
     def __post_init__(self) -> None:
         normalise(

@@ -24,11 +24,11 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.learner import ONE_WAY
 from syntabula.record_models.noisy_trees import MOST_CELLS, Level, NoisyTree
-from syntabula.record_models.one_way import OneWayStart, merged_levels
+from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart, merged_levels
 from syntabula.record_models.representation import one_way_counts
 
 DEPENDENCE = "measure how far columns depend on each other"
-_ONE_WAY_SHARE, _DEPENDENCE_SHARE = Fraction(1, 10), Fraction(1, 10)
+_DEPENDENCE_SHARE = Fraction(1, 10)
 _LEVELS_COMPARED = 12
 _SYNTHETIC_ROWS = 50_000
 _SECONDS_PER_RECORD = 1.5e-7
@@ -177,8 +177,8 @@ class NoisyTreeLearner:
         levels = sum(min(position, self.growth.levels) for position in range(n_columns))
         if not levels:
             return _Shares(Fraction(1), Fraction(0), Fraction(0))
-        rest = 1 - _ONE_WAY_SHARE - _DEPENDENCE_SHARE
-        return _Shares(_ONE_WAY_SHARE, _DEPENDENCE_SHARE, rest / levels)
+        rest = 1 - ONE_WAY_SHARE - _DEPENDENCE_SHARE
+        return _Shares(ONE_WAY_SHARE, _DEPENDENCE_SHARE, rest / levels)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class ARGN(NoisyTrained):
     have hundreds of codes, and what neighbouring codes share is told by cosines of their ranks.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
-    cost of training). A tenth of the budget measures one-way marginals, at which the network starts and to which its
+    cost of training). Two fifths of the budget measure one-way marginals, at which the network starts and to which its
     columns return in the end; the rest pays for noisy gradients of records that are sampled and clipped (DP-SGD, Abadi
     et al., 2016). With an infinite epsilon there is none; then records held out from training say when to stop, which
     also keeps the network from learning records by heart.

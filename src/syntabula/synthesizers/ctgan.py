@@ -44,7 +44,7 @@ class CTGAN(NoisyTrained):
     one-way marginals twice as far off as all of it. `auto` never chooses it with a budget.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
-    cost of training). A tenth of the budget measures one-way marginals; the rest pays for noisy gradients of records
+    cost of training). Two fifths of the budget measure one-way marginals; the rest pays for noisy gradients of records
     that are sampled and clipped (DP-SGD, Abadi et al., 2016). With an infinite epsilon there is none. No loss of it says
     when to stop, so no records are held out. Time: a step of training for each batch, as `plan` measures it. Any columns
     can be given to `sample`; with a budget they are met by the rows that share them. Choose `ARGN` where rows should be

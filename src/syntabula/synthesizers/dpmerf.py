@@ -18,7 +18,7 @@ class DPMERF(FromRecords):
     """Release a noisy mean of random features of the records, and train a generator whose rows have the same mean.
 
     Harder, Adamczewski, Park (2021), "DP-MERF: Differentially Private Mean Embeddings with Random Features for Practical
-    Privacy-preserving Data Generation". A tenth of the budget measures one-way marginals, the rest pays for one
+    Privacy-preserving Data Generation". Two fifths of the budget measure one-way marginals, the rest pays for one
     sum of features (`privacy.training.features` proves its sensitivity); training looks at these alone.
 
     Departures. The paper's features see numbers together, and each category only with the label, so what categories say

@@ -29,7 +29,7 @@ class Synthpop(FromRecords):
     With a budget it stands where dp-synthpop (the library dpart) stands. Columns are visited in the same order, and each
     is drawn given those before it, but from a tree that grows by noisy counts (`record_models.noisy_trees`). dpart fits a
     logistic or linear regression to each column; it takes norms, categories and bounds from the data, and its
-    residual scale has no bounded sensitivity. Here a tenth of the budget measures one-way marginals and another how far
+    residual scale has no bounded sensitivity. Here two fifths of the budget measure one-way marginals and a tenth how far
     pairs of columns depend on each other; these say by which columns a tree splits. The rest pays for one
     table of noisy counts per level of each tree, by which leaves are split, joined and filled. Leaves keep
     the one-way marginals, so that a budget too small for trees gives what `Independent` does.

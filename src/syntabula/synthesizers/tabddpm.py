@@ -37,7 +37,7 @@ class TabDDPM(NoisyTrained):
       batches of 4,096, 30,000 steps and a learning rate of .00028.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
-    cost of training). A tenth of the budget measures one-way marginals, of which numbers get their normal scores and
+    cost of training). Two fifths of the budget measure one-way marginals, of which numbers get their normal scores and
     categories their frequencies, and to which columns return in the end; the rest pays for noisy gradients of records
     that are sampled and clipped (DP-SGD, Abadi et al., 2016), each at eight levels of noise, which cost no more than
     one. With an infinite epsilon there is none.

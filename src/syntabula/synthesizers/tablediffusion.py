@@ -36,7 +36,7 @@ class TableDiffusion(NoisyTrained):
     `Independent` has .095 and .47 and AIM .044 and .77.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
-    cost of training). A tenth of the budget measures one-way marginals; the rest pays for noisy gradients of records
+    cost of training). Two fifths of the budget measure one-way marginals; the rest pays for noisy gradients of records
     that are sampled and clipped (DP-SGD, Abadi et al., 2016). With an infinite epsilon there is none.
     Time: that of all steps of training, as `plan` measures it. Any columns can be given to `sample`; conditions are
     met by drawing until enough rows satisfy them. Choose it to compare with the literature.

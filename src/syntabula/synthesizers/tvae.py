@@ -33,7 +33,7 @@ class TVAE(NoisyTrained):
     (.081 and .48), as a tenth of the budget leaves one-way marginals twice as far off as all of it.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
-    cost of training). A tenth of the budget measures one-way marginals; the rest pays for noisy gradients of records
+    cost of training). Two fifths of the budget measure one-way marginals; the rest pays for noisy gradients of records
     that are sampled and clipped (DP-SGD, Abadi et al., 2016). With an infinite epsilon there is none.
     Time: a step of training for each batch, as `plan` measures it, and seconds for a million rows. Any columns can be
     given to `sample`. Choose `ARGN` where rows should be hard to tell from real ones, and TVAE where time is short or
