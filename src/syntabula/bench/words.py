@@ -111,15 +111,18 @@ def problems(summary: Summary) -> dict[str, int]:
 
 
 def ranks(summary: Summary) -> str:
-    """Return the average ranks over tables, if there are several; the best first."""
-    if len(summary.study.datasets) < 2:
+    """Return the average ranks over tables, if there are several; the best by the first score first."""
+    scores = [score for score in shown_scores(summary) if any(s == score for s, _ in summary.average_ranks)]
+    if len(summary.study.datasets) < 2 or not scores:
         return ""
-    lines = []
-    for (score, epsilon), found in summary.average_ranks.items():
-        best = sorted(found.items(), key=lambda item: item[1])
-        named = ", ".join(f"{label} {rank:.2f}" for label, rank in best)
-        lines.append(f"Average rank by {score} at epsilon {budget_of(epsilon)}: {named}")
-    return "\n".join(lines)
+    lines = [["epsilon", "method", *scores]]
+    for epsilon in dict.fromkeys(epsilon for _, epsilon in summary.average_ranks):
+        found = [summary.average_ranks.get((score, epsilon), {}) for score in scores]
+        labels = dict.fromkeys(label for of_score in found for label in of_score)
+        for label in sorted(labels, key=lambda label: [of_score.get(label, math.inf) for of_score in found]):
+            shown = [number(of_score.get(label, math.nan)) for of_score in found]
+            lines.append([budget_of(epsilon), label, *shown])
+    return "Average ranks over tables:\n\n" + aligned(lines)
 
 
 def remarks(summary: Summary) -> str:
