@@ -58,7 +58,7 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
     """
     columns = []
     for i, (text, name) in enumerate(zip(texts, names, strict=True)):
-        physical = _read_as(schema, name)
+        physical = read_as(schema, name)
         cell = text if physical.kind == "text" else plain(stripped(text), physical)
         columns.append(f"{cell} AS c{i}")
     return ", ".join(columns)
@@ -75,7 +75,7 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
     Returns:
         The columns, and the number of rows. Cells that cannot be read are missing, and marked as unreadable.
     """
-    types = [_read_as(schema, name) for name in names]
+    types = [read_as(schema, name) for name in names]
     parsed = [parsed_as(f"c{i}", physical) for i, physical in enumerate(types)]
     wide = _with_wide_numbers(database, types, parsed)
     for i in wide:
@@ -133,7 +133,8 @@ def read_texts(texts: Mapping[str, Sequence[str | None]], schema: Schema) -> tup
         return interruptible(database, lambda: read_declared(database, [*texts], schema))
 
 
-def _read_as(schema: Schema, name: str) -> PhysicalType:
+def read_as(schema: Schema, name: str) -> PhysicalType:
+    """Return the type as which a column of text is read."""
     # Identifiers are made anew, so their cells are not read.
     learned = name in schema and not isinstance(schema[name], Identifier)
     return schema[name].stored if learned else _TEXT

@@ -61,7 +61,7 @@ def read_delimited(
     import duckdb
 
     with connection() as database:
-        reader = _Reader(database, path, compression)
+        reader = TextReader(database, path, compression)
         try:
             return interruptible(database, lambda: _read(reader, delimiter, schema))
         except duckdb.Error as error:
@@ -147,9 +147,9 @@ class DelimitedFile:
         }
         with memory_for("read the table"):
             columns, n_rows = interruptible(
-                self._database, lambda: _columns(self._database, self.names, values, schema)
+                self._database, lambda: typed_columns(self._database, self.names, values, schema)
             )
-        columns = _in_forms(columns, physical)
+        columns = in_forms(columns, physical)
         self._database.execute("DROP TABLE written")
         # Text stores no types: those of the synthetic table follow from the domains, declared or found.
         return RawTable(columns, n_rows, Origin(self.container, {}, self._dialect))
@@ -181,27 +181,6 @@ def delimited_file(
         with memory_for(f"read {place!r}"):
             names, dialect = _load_texts(database, place, kind.compression, delimiter, schema, columns)
         yield DelimitedFile(database, names, kind.container, None if dialect == kind.dialect else dialect)
-
-
-def header_of(path: str, schema: Schema | None = None) -> tuple[list[str], Dialect | None]:
-    """Return the names of the columns of a delimited file, and its form if it is not the usual one of its suffix.
-
-    Raises:
-        DataError: If the file is empty, or cannot be read.
-    """
-    import duckdb
-
-    kind = file_format(path)
-    check_readable(path)
-    delimiter = "\t" if kind.container == "tsv" else None
-    with connection() as database:
-        reader = _Reader(database, path, kind.compression)
-        try:
-            names, found = _header(reader, delimiter, schema, by_header=True)
-        except duckdb.Error as error:
-            raise DataError(reader.fault(str(error), delimiter)) from None
-    check_names(names)
-    return names, None if found == kind.dialect else found
 
 
 def is_delimited(source: object) -> TypeGuard[str | os.PathLike[str]]:
@@ -239,10 +218,10 @@ def _load_texts(
     """
     import duckdb
 
-    reader = _Reader(database, path, compression)
+    reader = TextReader(database, path, compression)
 
     def load() -> tuple[list[str], Dialect]:
-        names, found = _header(reader, delimiter, schema, by_header=True)
+        names, found = found_header(reader, delimiter, schema, by_header=True)
         check_names(names)
         source = reader.source(
             found.delimiter, quote='"', names=[f"c{i}" for i in range(len(names))], header=True
@@ -259,10 +238,10 @@ def _load_texts(
 
 
 def _read(
-    reader: _Reader, delimiter: str | None, schema: Schema | None
+    reader: TextReader, delimiter: str | None, schema: Schema | None
 ) -> tuple[dict[str, RawColumn], int, Dialect]:
     database = reader.database
-    names, found = _header(reader, delimiter, schema)
+    names, found = found_header(reader, delimiter, schema)
     check_names(names)
     plain = [f"c{i}" for i in range(len(names))]
     source = reader.source(found.delimiter, quote='"', names=plain, header=True)
@@ -278,11 +257,11 @@ def _read(
     values = {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}
     forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
     values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
-    columns, n_rows = _columns(database, names, values, schema)
-    return _in_forms(columns, forms), n_rows, found
+    columns, n_rows = typed_columns(database, names, values, schema)
+    return in_forms(columns, forms), n_rows, found
 
 
-def _in_forms(columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]) -> dict[str, RawColumn]:
+def in_forms(columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]) -> dict[str, RawColumn]:
     """Return columns with the formats of their types, and with the spelling of flags."""
     return {
         name: replace(column, physical=physical[name])
@@ -292,7 +271,7 @@ def _in_forms(columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalT
     }
 
 
-def _columns(
+def typed_columns(
     database: Any, names: Sequence[str], values: Mapping[str, str], schema: Schema | None
 ) -> tuple[dict[str, RawColumn], int]:
     """Read the columns of the table `written`, in order, and their number of rows.
@@ -315,8 +294,8 @@ def _columns(
     return {name: read[name] for name in names}, n_rows
 
 
-def _header(
-    reader: _Reader, delimiter: str | None, schema: Schema | None, *, by_header: bool = False
+def found_header(
+    reader: TextReader, delimiter: str | None, schema: Schema | None, *, by_header: bool = False
 ) -> tuple[list[str], Dialect]:
     """Return the column names and the dialect; its delimiter is found by the schema alone if its names fit."""
     lines = reader.fetch("\x01", quote="", names=["line"], limit=FIRST_LINES)
@@ -358,19 +337,29 @@ def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]
 
 
 @dataclass(frozen=True)
-class _Reader:
+class TextReader:
+    """Reads a delimited file as a table of text, in a database.
+
+    Attributes:
+        database: The connection.
+        path: The file.
+        compression: "none", "gzip" or "zstd".
+    """
+
     database: Any
     path: str
     compression: str
 
-    def source(self, delimiter: str, *, quote: str, names: Sequence[str], header: bool) -> str:
-        """Return the SQL of a table of text."""
+    def source(
+        self, delimiter: str, *, quote: str, names: Sequence[str], header: bool, more: str = ""
+    ) -> str:
+        """Return the SQL of a table of text, with more options of DuckDB's reader."""
         columns = ", ".join(f"{quoted(n)}: 'VARCHAR'" for n in names)
         return (
             f"read_csv({one_file(self.path)}, auto_detect=false, header={header}, delim={quoted(delimiter)}, "
             f"quote={quoted(quote)}, escape={quoted(quote)}, nullstr='', allow_quoted_nulls=false, "
             f"compression={quoted(self.compression)}, columns={{{columns}}}, hive_partitioning=false, "
-            f"strict_mode={bool(quote)})"
+            f"strict_mode={bool(quote)}{more})"
         )
 
     def fetch(self, delimiter: str, *, quote: str, names: Sequence[str], limit: int) -> list[tuple[Any, ...]]:

@@ -24,7 +24,7 @@ _LEAST_PER_PROCESS = 2**24
 
 @dataclass(frozen=True)
 class TextPart:
-    """A text file, which is in memory while it is read."""
+    """A file of JSON Lines, which is in memory while it is read."""
 
     path: str
 

@@ -13,7 +13,20 @@ from syntabula.table.raw import Container, RawTable, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
 LARGE_FILE = 2**27
-"""A Parquet or Arrow file of more bytes is read in parts, if a schema declares it."""
+"""A Parquet, Arrow or delimited file of more bytes is read in parts."""
+
+_LARGE = (
+    ".parquet",
+    ".arrow",
+    ".feather",
+    ".ipc",
+    ".csv",
+    ".csv.gz",
+    ".csv.zst",
+    ".tsv",
+    ".tsv.gz",
+    ".tsv.zst",
+)
 
 _PATTERN = "*?["
 
@@ -31,11 +44,11 @@ def is_many_files(source: object) -> bool:
 
 
 def is_large_file(source: object) -> bool:
-    """Return whether a path is of a Parquet or Arrow file that is better read in parts."""
+    """Return whether a path is of a file that is better read in parts."""
     if not isinstance(source, str | os.PathLike) or find_spec("pyarrow") is None:
         return False
     path = os.fspath(source)
-    named = isinstance(path, str) and path.lower().endswith((".parquet", ".arrow", ".feather", ".ipc"))
+    named = isinstance(path, str) and path.lower().endswith(_LARGE)
     return named and os.path.isfile(path) and os.path.getsize(path) > LARGE_FILE
 
 
@@ -86,12 +99,12 @@ def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawPart
         if schema is not None:
             schema.check_names(names)
         parts = RawParts(container, schema, (ArrowStream(place, container, batches),))
-    if is_whole(schema):
-        return parts
     if parts.container in ("csv", "tsv"):
         from syntabula.table.parts.text_parts import text_parts
 
         return text_parts(parts)
+    if is_whole(schema):
+        return parts
     if parts.container == "jsonl":
         from syntabula.table.parts.json_parts import json_parts
 

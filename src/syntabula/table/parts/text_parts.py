@@ -1,7 +1,9 @@
-"""Delimited files in parts of which not all columns are declared: their types are found from the kinds of cells."""
+"""Delimited files in parts, and the types of columns that nobody declares, which are found from the kinds of cells."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -13,14 +15,17 @@ from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.database import connection, interruptible
 from syntabula.table.files.cell_kinds import CELL_KINDS, TEXT, kind_counts
-from syntabula.table.files.delimited import delimited_file, header_of
+from syntabula.table.files.formats import file_format
+from syntabula.table.files.text_batches import TextFile, cell_reader, texts_as_written
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.parts.files import TextPart
 from syntabula.table.parts.labels import texts_of
-from syntabula.table.parts.raw_parts import RawParts, Wrap
+from syntabula.table.parts.part_reading import failures_of
+from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts, Wrap
+from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.parts.stored_type import StoredType
 from syntabula.table.raw import Origin, PhysicalType, RawTable
-from syntabula.table.schema.schema import Schema, undeclared
+from syntabula.table.schema.schema import Schema, is_whole, undeclared
 
 _KINDS = {"boolean": np.bool_, "float": np.float64, "text": np.object_}
 """Types of the numbers that stand for cells; those of other kinds are int64."""
@@ -28,37 +33,44 @@ _KINDS = {"boolean": np.bool_, "float": np.float64, "text": np.object_}
 
 @dataclass(frozen=True)
 class DelimitedPart:
-    """A delimited file, which is in memory while it is read.
+    """Some records of a delimited file, which follow each other.
 
     Attributes:
-        path: The file.
-        names: Names of its columns, in the order of the table.
-        schema: Declares some of them, or none.
+        file: The file.
+        schema: Declares its columns, or some of them, or none.
         physical: Types of the others; None while they are not found, when all cells are read as written.
+        is_checked: Whether an earlier pass read all columns, so that those that are not asked need not be read.
+        begin: Position of the first record.
+        n_rows: Number of records (sensitive); None for all that follow.
     """
 
-    path: str
-    names: tuple[str, ...]
+    file: TextFile
     schema: Schema | None
     physical: Mapping[str, PhysicalType] | None = None
+    is_checked: bool = False
+    begin: int = field(default=0, repr=False)
+    n_rows: int | None = field(default=None, repr=False)
 
     @property
     def place(self) -> str:
         """What a message calls it."""
-        return repr(self.path)
+        return repr(self.file.path)
 
     def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
-        """Yield the records, in one piece; see `Part.tables`."""
+        """Yield the records; see `Part.tables`."""
         del schema
-        wanted = [name for name in self.names if columns is None or name in columns]
-        with delimited_file(self.path, self.schema, wanted) as file:
-            if self.physical is None:
-                read = {name: file.texts(name) for name in wanted}
-                table = RawTable(read, file.n_rows, Origin(file.container, {}))
-            else:
-                physical = {name: found for name, found in self.physical.items() if name in wanted}
-                table = file.typed(physical, self.schema)
-        yield table
+        wanted = [name for name in self.file.names if columns is None or name in columns]
+        end = None if self.n_rows is None else self.begin + self.n_rows
+        with cell_reader(self.schema, self.physical or {}) as reader:
+            # A fault anywhere in the file has to show in the first pass, before anything is spent.
+            needed = wanted if self.is_checked and wanted else self.file.names
+            for texts in self.file.batches(needed, ROWS_AT_ONCE, self.begin, end):
+                chosen = texts.select(wanted)
+                if self.physical is None:
+                    read = {name: texts_as_written(chosen[name]) for name in wanted}
+                else:
+                    read = reader.columns(chosen)
+                yield RawTable(read, texts.num_rows, Origin(file_format(self.file.path).container, {}))
 
 
 @dataclass(frozen=True)
@@ -149,42 +161,64 @@ class TextParts(RawParts):
                 self._kinds[name] = CountedPoints(places[counts > 0], counts[counts > 0])
 
 
-def text_parts(parts: RawParts) -> TextParts:
+def text_parts(parts: RawParts) -> RawParts:
     """Return delimited files with the names of their columns, which are checked in all files.
 
     Args:
-        parts: The files as `file_parts` gives them; the schema declares some columns, or is None.
+        parts: The files as `file_parts` gives them; the schema declares all columns, or some, or is None.
 
     Raises:
         DataError: If a file has no header.
         SchemaError: If a file lacks a column, or has one that the others lack, or that the schema declares.
     """
-    paths = [part.path for part in parts.parts if isinstance(part, TextPart)]
-    headers = {path: header_of(path, parts.schema) for path in paths}
-    names, dialect = headers[paths[0]]
-    if parts.schema is not None:
-        parts.schema.check_names(names)
-    for path, (own, _) in headers.items():
-        for name in sorted(set(own) ^ set(names)):
-            lacks, has = (path, paths[0]) if name in names else (paths[0], path)
+    schema = parts.schema
+    files = [TextFile.of(part.path, schema) for part in parts.parts if isinstance(part, TextPart)]
+    first = files[0]
+    for file in files:
+        if schema is not None:
+            with failures_of(DelimitedPart(file, schema)):
+                schema.check_names(file.names)
+        for name in sorted(set(file.names) ^ set(first.names)):
+            lacks, has = (file, first) if name in first.names else (first, file)
             raise SchemaError(
-                f"{lacks!r} has no column {name!r}, which {has!r} has; all files need all columns"
+                f"{lacks.path!r} has no column {name!r}, which {has.path!r} has; all files need all columns"
             )
+    # Types are found of undeclared columns alone.
+    physical: Mapping[str, PhysicalType] | None = {} if is_whole(schema) else None
+    pieces = tuple(
+        DelimitedPart(file, schema, physical, begin=begin, n_rows=n_rows)
+        for file in files
+        for begin, n_rows in _pieces(file, parts)
+    )
+    facts: dict[str, Any] = {"order": first.names, "dialect": first.dialect}
+    if physical is not None:
+        return RawParts(parts.container, schema, pieces, parts.workers, parts.snapshot, **facts)
     return TextParts(
         parts.container,
-        parts.schema,
-        tuple(DelimitedPart(path, tuple(names), parts.schema) for path in paths),
+        schema,
+        pieces,
         parts.workers,
         parts.snapshot,
-        stored={n: StoredType(TEXT, TEXT, np.dtype(object)) for n in undeclared(names, parts.schema)},
-        order=tuple(names),
-        dialect=dialect,
-        decimal_comma=dialect is not None and dialect.delimiter == ";",
+        stored={n: StoredType(TEXT, TEXT, np.dtype(object)) for n in undeclared(first.names, schema)},
+        decimal_comma=first.delimiter == ";",
+        **facts,
     )
+
+
+def _pieces(file: TextFile, parts: RawParts) -> list[tuple[int, int | None]]:
+    """Return begin and length of the pieces of a file, so many that each process has as much to do."""
+    assert isinstance(parts.snapshot, Snapshot)
+    sizes = {path: size for path, size, _ in parts.snapshot.stamps}
+    count = math.ceil(parts.workers * sizes[file.path] / max(parts.snapshot.size, 1))
+    if count <= 1:
+        return [(0, None)]
+    n_rows = file.n_rows()
+    cuts = [n_rows * i // count for i in range(count + 1)]
+    return [(a, b - a) for a, b in itertools.pairwise(cuts)]
 
 
 def _typed(part: Any, physical: Mapping[str, PhysicalType]) -> Any:
     """Return a part with found types; what is around it stays."""
     if isinstance(part, DelimitedPart):
-        return replace(part, physical=physical)
+        return replace(part, physical=physical, is_checked=True)
     return replace(part, part=_typed(part.part, physical))

@@ -1,0 +1,188 @@
+"""Delimited files batch by batch: cells as written, and as values of which each distinct text is read once.
+
+DuckDB cuts the text into records, in one thread, so that batches come in the order of the file and take little memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from syntabula._extras import require
+from syntabula.errors import DataError
+from syntabula.table.database import connection, in_order, interruptible
+from syntabula.table.files.cell_types import found_value
+from syntabula.table.files.declared_cells import read_as
+from syntabula.table.files.delimited import TextReader, found_header, in_forms, typed_columns
+from syntabula.table.files.formats import check_readable, file_format
+from syntabula.table.frames.arrow_tables import read_chunks
+from syntabula.table.raw import Dialect, PhysicalType, RawColumn, check_names
+from syntabula.table.schema.schema import Schema
+
+_BUFFER = 2**22
+"""Bytes of text that are read at once: twice the longest record. DuckDB's usual 32 MB take 80 MB more."""
+
+_TEXT = PhysicalType("text", "VARCHAR")
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A delimited file whose header was read.
+
+    Attributes:
+        path: The file.
+        names: Names of its columns, in order.
+        delimiter: Character between cells.
+        dialect: Its form, if it is not the usual one of its suffix.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    delimiter: str
+    dialect: Dialect | None
+
+    @classmethod
+    def of(cls, path: str, schema: Schema | None) -> TextFile:
+        """Read the header of a file.
+
+        Args:
+            path: The file.
+            schema: Declares columns, by whose names the delimiter is known; or None.
+
+        Raises:
+            DataError: If the file is empty or cannot be read, or repeats a name.
+        """
+        kind = file_format(path)
+        check_readable(path)
+        stated = "\t" if kind.container == "tsv" else None
+        with _opened(path, stated) as reader:
+            names, found = found_header(reader, stated, schema, by_header=True)
+        check_names(names)
+        return cls(path, tuple(names), found.delimiter, None if found == kind.dialect else found)
+
+    def n_rows(self) -> int:
+        """Return the number of records (sensitive)."""
+        with _opened(self.path, self.delimiter) as reader:
+            query = f"SELECT count(*) FROM {self._source(reader)}"
+            found = interruptible(reader.database, lambda: reader.database.execute(query).fetchall())
+        return int(found[0][0])
+
+    def batches(
+        self, columns: Sequence[str], rows_at_once: int, begin: int = 0, end: int | None = None
+    ) -> Iterator[Any]:
+        """Yield the texts of the records from one position to another as Arrow tables.
+
+        Args:
+            columns: Those to read, in this order. Of others, bytes that are not UTF-8 go unnoticed.
+            rows_at_once: Records of a table.
+            begin: Position of the first record.
+            end: Position behind the last; None for all that follow.
+        """
+        arrow = require("pyarrow", "arrow")
+        with _opened(self.path, self.delimiter) as reader:
+            limit = "" if end is None else f" LIMIT {end - begin}"
+            places = ", ".join(f"c{self.names.index(name)}" for name in columns)
+            query = f"SELECT {places} FROM {self._source(reader)}{limit} OFFSET {begin}"
+            stream = interruptible(
+                reader.database, lambda: reader.database.sql(query).to_arrow_reader(rows_at_once)
+            )
+            while (batch := interruptible(reader.database, lambda: next(stream, None))) is not None:
+                yield arrow.Table.from_batches([batch]).rename_columns([*columns])
+
+    def _source(self, reader: TextReader) -> str:
+        columns = [f"c{i}" for i in range(len(self.names))]
+        more = f", buffer_size={_BUFFER}"
+        return reader.source(self.delimiter, quote='"', names=columns, header=True, more=more)
+
+
+@contextmanager
+def _opened(path: str, delimiter: str | None) -> Iterator[TextReader]:
+    """Open a file; what DuckDB refuses becomes a DataError that names the line and shows no cell."""
+    import duckdb
+
+    with connection() as database:
+        in_order(database)
+        reader = TextReader(database, path, file_format(path).compression)
+        try:
+            yield reader
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error as error:
+            raise DataError(reader.fault(str(error), delimiter)) from None
+
+
+@dataclass(frozen=True)
+class CellReader:
+    """Reads the texts of batches as values.
+
+    Attributes:
+        database: A connection of its own.
+        schema: Declares some of the columns, or all, or is None.
+        physical: Types of the others.
+    """
+
+    database: Any
+    schema: Schema | None
+    physical: Mapping[str, PhysicalType]
+
+    def columns(self, texts: Any) -> dict[str, RawColumn]:
+        """Return the values of a table of texts, in the order of its columns."""
+        read = {n: texts_as_written(texts[n], t) for n, t in self._types(texts).items() if t.kind == "text"}
+        others = [name for name in texts.column_names if name not in read]
+        return {**read, **self._parsed(texts.select(others))} if others else read
+
+    def _types(self, texts: Any) -> dict[str, PhysicalType]:
+        declared = {} if self.schema is None else self.schema.columns
+        return {
+            n: read_as(self.schema, n) if self.schema is not None and n in declared else self.physical[n]
+            for n in texts.column_names
+        }
+
+    def _parsed(self, texts: Any) -> dict[str, RawColumn]:
+        """Return the values of columns that are not text; each distinct text is read once."""
+        arrow = require("pyarrow", "arrow")
+        names = texts.column_names
+        coded = [_coded(texts[name]) for name in names]
+        # As many rows for each column; the last one is of missing cells.
+        n_rows = 1 + max(len(column.dictionary) for column in coded)
+        distinct = [
+            arrow.concat_arrays([c.dictionary, arrow.nulls(n_rows - len(c.dictionary), c.dictionary.type)])
+            for c in coded
+        ]
+        places = [c.indices.fill_null(n_rows - 1).to_numpy(zero_copy_only=False) for c in coded]
+        own = [name for name in names if name in self.physical]
+        values = {name: found_value(f"c{names.index(name)}", self.physical[name]) for name in own}
+
+        def read() -> dict[str, RawColumn]:
+            self.database.register(
+                "distinct_texts", arrow.table(distinct, [f"c{i}" for i in range(len(names))])
+            )
+            self.database.execute("CREATE OR REPLACE TABLE written AS SELECT * FROM distinct_texts")
+            self.database.execute("DROP TABLE IF EXISTS cells")
+            return typed_columns(self.database, names, values, self.schema)[0]
+
+        found = in_forms(interruptible(self.database, read), self.physical)
+        return {n: found[n].take(where) for n, where in zip(names, places, strict=True)}
+
+
+def texts_as_written(chunks: Any, physical: PhysicalType = _TEXT) -> RawColumn:
+    """Return a column of texts, in which cells of the same text share one."""
+    return replace(read_chunks("", chunks), physical=physical)
+
+
+def _coded(chunks: Any) -> Any:
+    arrow = require("pyarrow", "arrow")
+    coded = chunks.dictionary_encode().unify_dictionaries().combine_chunks()
+    if not isinstance(coded, arrow.ChunkedArray):
+        return coded
+    return coded.chunk(0) if coded.num_chunks else arrow.array([], type=coded.type)
+
+
+@contextmanager
+def cell_reader(schema: Schema | None, physical: Mapping[str, PhysicalType]) -> Iterator[CellReader]:
+    """Open what reads the texts of batches; see `CellReader`."""
+    with connection() as database:
+        in_order(database)
+        yield CellReader(database, schema, physical)
