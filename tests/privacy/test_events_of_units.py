@@ -21,6 +21,7 @@ from syntabula.privacy.events import (
     TrainingEvent,
     TreeEvent,
     event_from_json,
+    noise_reaches,
 )
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.pricing import bought, counting_event, laplace_epsilon_of_share, whole_count
@@ -111,6 +112,19 @@ class TestThreshold:
             # Discrete Gaussian noise, whose probabilities are summed far beyond what they are compared with.
             released = sum(chance(event.threshold - part, sigma) for part in parts)
             assert released <= event.delta
+
+    @pytest.mark.parametrize("sigma", [0.2, 0.5, 0.9, 1.0, 1.7, 6.0, 40.0])
+    def test_noise_reaches_nothing_more_often_than_bounded(self, sigma):
+        for least in (*np.arange(0.25, 8, 0.25) * sigma, *range(1, 9), 0.5, 1.49, 2.01):
+            # 1e-12 for the rounding of the sums.
+            assert chance(least, sigma) <= noise_reaches(least, sigma) * (1 + 1e-12)
+
+    @pytest.mark.parametrize("failure", [1e-4, 1e-6, 1e-9])
+    def test_much_noise_reaches_the_threshold_about_as_often_as_allowed(self, failure):
+        event = smallest_threshold(30.0, failure)
+
+        # The threshold is compared with whole numbers, which costs up to one of them: a fifth at 1e-9.
+        assert 0.75 * failure < chance(event.threshold - 1, 30.0) <= failure
 
     @pytest.mark.parametrize("rows", [1, 4])
     def test_a_smaller_threshold_would_not_do(self, rows):

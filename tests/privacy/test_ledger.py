@@ -131,7 +131,7 @@ class TestFailureProbabilities:
         spend_all(ledger, [self.THRESHOLD] * 2)
         before = (ledger.entries, ledger.spent, ledger.failure_spent)
 
-        with pytest.raises(BudgetExceededError, match=r"probability 2\.76e-08, but only 2\.49e-08"):
+        with pytest.raises(BudgetExceededError, match=r"probability 2\.46e-09, but only 2\.21e-09"):
             ledger.spend(self.THRESHOLD, step="find")
 
         assert (ledger.entries, ledger.spent, ledger.failure_spent) == before

@@ -145,8 +145,8 @@ def extract_categories(
     """Find the categories that enough records share.
 
     Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count
-    reaches 1 + sigma sqrt(2 ln(1 / delta)). Rarer labels go to the category "other", which exists whether it is
-    needed or not. None of the papers has a method for categories; this one is standard
+    reaches about 1.5 - sigma Phi^-1(delta), see `ThresholdEvent`. Rarer labels go to the category "other", which exists
+    whether it is needed or not. None of the papers has a method for categories; this one is standard
     (Korolova, Kenthapadi, Mishra and Ntoulas, 2009; Desfontaines, Voss, Gipson and Mandayam, 2022).
 
     Args:

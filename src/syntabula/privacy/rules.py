@@ -40,6 +40,8 @@ from syntabula.privacy.gdp import (
 )
 from syntabula.privacy.rounding import float_above, float_below, nonzero, shown_above, shown_below
 
+_THRESHOLD_STEP = 1e-9
+"""Relative precision of the smallest threshold."""
 _DIGITS = 4
 _ROUNDING = 1e-9
 _NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
@@ -149,12 +151,20 @@ def _threshold(price: Price, *, failure: Fraction | float) -> ThresholdEvent:
 def smallest_threshold(sigma: float, failure: Fraction | float, rows: int = 1) -> ThresholdEvent:
     """Return the smallest threshold that a label of a single record, or unit, passes with at most this probability."""
     delta = float(failure)
-    # For each c, the threshold at which rows f(c) / c is delta; see `ThresholdEvent`.
-    threshold = max(c + sigma * math.sqrt(-2 * math.log(delta * c / rows)) for c in range(1, rows + 1))
-    event = ThresholdEvent(sigma=sigma, threshold=threshold, rows=rows)
+    # By the sub-Gaussian bound alone; for each c, the threshold at which rows f(c) / c is delta; see `ThresholdEvent`.
+    enough = max(c + sigma * math.sqrt(-2 * math.log(delta * c / rows)) for c in range(1, rows + 1))
+    event = ThresholdEvent(sigma=sigma, threshold=enough, rows=rows)
     while Fraction(event.delta) > Fraction(failure):
-        threshold = threshold * (1 + 1e-9)
-        event = ThresholdEvent(sigma=sigma, threshold=threshold, rows=rows)
+        enough *= 1 + 1e-9
+        event = ThresholdEvent(sigma=sigma, threshold=enough, rows=rows)
+    little = float(rows)
+    while enough - little > _THRESHOLD_STEP * enough:
+        threshold = (little + enough) / 2
+        tried = ThresholdEvent(sigma=sigma, threshold=threshold, rows=rows)
+        if Fraction(tried.delta) > Fraction(failure):
+            little = threshold
+        else:
+            enough, event = threshold, tried
     return event
 
 
