@@ -37,11 +37,10 @@ class CTGAN(NoisyTrained):
     these rows, which keep up with it. In the end rows are weighted to have the marginals (`noisy_critic`).
     Columns then have at most 20 codes, groups of as many records by released one-way marginals.
 
-    Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .069 and .66 after 22 seconds of a
-    processor (TVAE .068 and .72, AIM .044 and .77, `Independent` .095 and .47); on bank .051 and .49 (.054 and .56, .035
-    and .68, .061 and .49); on magic .168 and .60 (.198 and .63, .107 and .79, .237 and .49). On shoppers it falls below
-    `Independent`, as TVAE does: .099 and .51 (.100 and .54, .062 and .73, .081 and .48), as a tenth of the budget leaves
-    one-way marginals twice as far off as all of it. `auto` never chooses it with a budget.
+    Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .063 and .71 after 12 seconds of a
+    processor (TVAE .065 and .75, AIM .041 and .78, `Independent` .091 and .45); on bank .050 and .50 (.047 and .57, .031
+    and .70, .058 and .47); on shoppers .079 and .49 (.079 and .50, .059 and .74, .080 and .47). `auto` never chooses it
+    with a budget.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
     cost of training). Two fifths of the budget measure one-way marginals; the rest pays for noisy gradients of records

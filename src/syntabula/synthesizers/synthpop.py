@@ -40,10 +40,10 @@ class Synthpop(FromRecords):
     real ones are wanted in seconds, without PyTorch; with a budget where a column depends on several others and seconds
     matter.
 
-    Measured at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of XGBoost
-    learned on synthetic rows, seconds of a processor; means of three seeds): .060, .70 and 2, .045, .63 and 3. Tab-PE has
-    .063, .72 and 18, .048, .65 and 13; ARGN .073, .71 and 62, .056, .53 and 81; AIM .044, .77 and 3, .035, .68 and 3;
-    `Independent` .095 and .47, .061 and .49.
+    Measured once at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of
+    XGBoost learned on synthetic rows, seconds of a processor): .053, .70 and 1, .039, .63 and 1. Tab-PE has .056, .74 and
+    9, .040, .61 and 8; ARGN .066, .72 and 38, .050, .52 and 49; AIM .041, .78 and 2, .031, .70 and 2; `Independent` .091
+    and .45, .058 and .47.
 
     Attributes:
         model: The trees without a budget, and the order of columns.

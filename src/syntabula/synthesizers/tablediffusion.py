@@ -32,8 +32,9 @@ class TableDiffusion(NoisyTrained):
       from the records. To these marginals columns return in the end.
     - All steps are paid for before the first one, where the code asks for epsilon within a step and may leave a budget.
 
-    Measured on adult at epsilon 1 as `TabPE` is: mean TVD of pairs .072 and F1 .67 after 73 seconds of a processor, where
-    `Independent` has .095 and .47 and AIM .044 and .77.
+    Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .065 and .70 after 53 seconds of a
+    processor (`Independent` .091 and .45, AIM .041 and .78); on shoppers .073 and .50 after 11 (.080 and .47, .059 and
+    .74).
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
     cost of training). Two fifths of the budget measure one-way marginals; the rest pays for noisy gradients of records

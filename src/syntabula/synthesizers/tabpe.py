@@ -37,10 +37,10 @@ class TabPE(FromRecords):
       what was expected by what noise leaves of them.
     - Numbers are compared and moved by rank, so that long tails are no shorter than others.
 
-    Measured at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of XGBoost
-    learned on synthetic rows): .063 and .72, .048 and .65, after 18 and 13 seconds of a processor. ARGN has .073 and .71,
-    .056 and .53 after 62 and 81, AIM .044 and .77, .035 and .68 after 3, `Independent` .095 and .47, .061 and .49. Where
-    one of eight bits is the parity of three others (10,000 rows), it is so in .88 of the rows, and in .50 of AIM's.
+    Measured once at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of
+    XGBoost learned on synthetic rows): .056 and .74, .040 and .61, after 9 and 8 seconds of a processor. ARGN has .066
+    and .72, .050 and .52 after 38 and 49, AIM .041 and .78, .031 and .70 after 2, `Independent` .091 and .45, .058 and
+    .47. Where one of eight bits is the parity of three others (10,000 rows), it is so in .88 of the rows, and in .50 of AIM's.
 
     Time: comparing rows, as `plan` measures it; it needs no PyTorch. Values given to `sample` are met by the rows that
     share them, and conditions by the rows that satisfy them. Choose it where four and more columns depend on each other

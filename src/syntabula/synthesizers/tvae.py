@@ -27,10 +27,9 @@ class TVAE(NoisyTrained):
     as many records by released one-way marginals, and are drawn as categories; to these marginals they return in the
     end. The reconstruction counts ten times, and there are 8 hidden numbers in place of 128.
 
-    Measured at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .068 and .72 after 22 seconds of a
-    processor, where `Independent` has .095 and .47 and AIM .044 and .77; on bank .054 and .56 (`Independent` .061
-    and .49), on magic .198 and .63 (.237 and .49). On shoppers, of 7,330 records, its pairs are behind: .100 and .54
-    (.081 and .48), as a tenth of the budget leaves one-way marginals twice as far off as all of it.
+    Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .065 and .75 after 16 seconds of a
+    processor, where `Independent` has .091 and .45 and AIM .041 and .78; on bank .047 and .57 (`Independent` .058 and
+    .47), on shoppers, of 7,330 records, .079 and .50 (.080 and .47).
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
     cost of training). Two fifths of the budget measure one-way marginals; the rest pays for noisy gradients of records
