@@ -40,7 +40,8 @@ class TabPE(FromRecords):
     Measured once at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of
     XGBoost learned on synthetic rows): .056 and .74, .040 and .61, after 9 and 8 seconds of a processor. ARGN has .066
     and .72, .050 and .52 after 38 and 49, AIM .041 and .78, .031 and .70 after 2, `Independent` .091 and .45, .058 and
-    .47. Where one of eight bits is the parity of three others (10,000 rows), it is so in .88 of the rows, and in .50 of AIM's.
+    .47. Where one of eight bits is the parity of three others (10,000 rows), it is so in .88 of the rows, and in .50 of
+    AIM's.
 
     Time: comparing rows, as `plan` measures it; it needs no PyTorch. Values given to `sample` are met by the rows that
     share them, and conditions by the rows that satisfy them. Choose it where four and more columns depend on each other
