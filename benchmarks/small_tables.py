@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
 import syntabula as st
 from syntabula.privacy.events import ThresholdEvent

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 _COUNT_STEP = "count the records"
 _UNITS_STEP = "count the units by their rows"
 _CELLS_PER_COLUMN = 200
-_TOLD = 0.02
-"""Part of the records that a search should tell from noise."""
+_TOLD = {0.02: Fraction(1, 2), 0.05: Fraction(1)}
+"""Parts of the records that a search should tell from noise, and the most that all searches may take for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,21 +197,21 @@ class Preparation:
         """Return shares for types or domains, larger for a small table, where all of a column is at stake.
 
         A share should tell a fiftieth of the records from noise: below that categories are lost, and bounds cut off. The
-        number of records and its noise are released. All searches together may then take `most_share`, and learning
-        gets less; a large table keeps the planned shares.
+        number of records and its noise are released. All searches together may then take half of the budget, or up to
+        `most_share` to tell a twentieth, and learning gets less; a large table keeps the planned shares.
         """
         if counted is None or not shares:
             return dict(shares)
         searches = sum(self.types.values(), Fraction(0)) + sum(self.domains.values(), Fraction(0))
-        most = 1 + max(self.settings.most_share - self.share, Fraction(0)) / searches
-        records = max(float(counted.values[0]), 1.0)
-        # The noise of a share, in parts of what it should tell; noise falls with the share, or with its root.
-        told = counted.above_noise(LEAST_FAILURE) / (_TOLD * records)
         power = 1 if isinstance(counted.event, LaplaceEvent) else 2
-        return {
-            name: share * min(max(self.count / share * Fraction(told**power), Fraction(1)), most)
-            for name, share in shares.items()
-        }
+        grown = dict(shares)
+        for told, together in _TOLD.items():
+            most = 1 + max(min(together, self.settings.most_share) - self.share, Fraction(0)) / searches
+            # The noise of a share, in parts of what it should tell; noise falls with the share, or with its root.
+            hidden = counted.above_noise(LEAST_FAILURE) / (told * max(float(counted.values[0]), 1.0))
+            enough = self.count * Fraction(hidden**power)
+            grown = {name: max(grown[name], min(enough, share * most)) for name, share in shares.items()}
+        return grown
 
     def typed(
         self,

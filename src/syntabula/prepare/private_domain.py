@@ -16,6 +16,7 @@ import numpy as np
 from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.point_folds import CodeFold
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
+from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.refinement import Points
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
@@ -82,7 +83,8 @@ def extract_column(
 
     The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
-    categories that enough records share, and "other". Text without any such category becomes an identifier, whose
+    categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
+    without any such category becomes an identifier, whose
     values are generated anew where they are not missing; so do whole numbers that hardly repeat, in a column with the
     name of a key. Numbers that pandas holds as categories are treated like
     text, except that rare ones become missing. The number of decimals of floats and the resolution of times are found
@@ -247,12 +249,7 @@ class _Search:
         found = self._categories(lambda x: x if _is_unicode(x) else None, delta)
         if not found.labels:
             return Identifier(nullable=found.has_missing, provenance="private")
-        other = "other"
-        while other in found.labels:
-            other += "_"
-        return Categorical(
-            found.labels, open=True, other_label=other, nullable=found.has_missing, provenance="private"
-        )
+        return open_categorical(with_known_labels(found.labels), nullable=found.has_missing)
 
     def codes(self, delta: Fraction) -> Column:
         # No number can represent all the others.

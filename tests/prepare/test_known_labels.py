@@ -1,0 +1,84 @@
+"""Categories that everyone knows are added to those that were found, and others are not."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.prepare.known_labels import with_known_labels
+from syntabula.prepare.private_domain import extract_column
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.table.read import read
+
+MONTHS = ("apr", "aug", "dec", "feb", "jan", "jul", "jun", "mar", "may", "nov", "oct", "sep")
+
+
+class TestAdded:
+    @pytest.mark.parametrize("spell", [str.lower, str.capitalize, str.upper])
+    def test_three_months_bring_the_year_in_their_spelling(self, spell):
+        found = with_known_labels([spell(m) for m in ("may", "jul", "aug")])
+
+        assert found == tuple(sorted(map(spell, MONTHS)))
+
+    def test_what_else_was_found_stays(self):
+        assert set(with_known_labels(["jan", "feb", "mar", "never"])) == {*MONTHS, "never"}
+
+    def test_three_days_bring_the_week(self):
+        assert len(with_known_labels(["Monday", "Tuesday", "Sunday"])) == 7
+
+    @pytest.mark.parametrize(
+        ("found", "added"), [("no", "yes"), ("Yes", "No"), ("TRUE", "FALSE"), ("M", "F")]
+    )
+    def test_one_of_a_pair_brings_the_other(self, found, added):
+        assert set(with_known_labels([found])) == {found, added}
+
+    def test_codes_are_counted_from_one(self):
+        assert set(with_known_labels(["2", "5", "N"])) == {"1", "2", "3", "4", "5", "N"}
+
+    def test_a_zero_that_was_found_is_the_first(self):
+        assert with_known_labels(["0", "3"]) == ("0", "1", "2", "3")
+
+    def test_codes_keep_their_width(self):
+        assert with_known_labels(["03", "10", "07"]) == tuple(f"{i:02d}" for i in range(1, 11))
+
+
+class TestLeft:
+    @pytest.mark.parametrize(
+        "found",
+        [
+            (),
+            ("may", "june"),  # names of persons too
+            ("no", "perhaps"),
+            ("35", "87"),  # places
+            ("1", "a", "b"),  # mostly no codes
+            ("03", "4", "005"),  # of different widths
+            ("1000", "1001"),
+            ("4", "-1"),
+            ("1", "2"),
+            ("\u0664",),  # a digit elsewhere, which no code is written in
+        ],
+    )
+    def test_what_nobody_knows_is_not_added_to(self, found):
+        assert with_known_labels(found) == tuple(sorted(found))
+
+
+def test_a_column_whose_rare_months_noise_hides_has_them_all():
+    values = np.repeat(["may", "jul", "aug", "dec"], [9_000, 8_000, 7_000, 3])
+    raw = read(pd.DataFrame({"month": values})).columns["month"]
+    budget = Budget(1.0, 1e-5).with_failure_delta(Fraction(1, 10**6))
+
+    column = extract_column(
+        "month",
+        raw,
+        share=Fraction(1, 2),
+        delta=Fraction(1, 10**6),
+        ledger=Ledger(budget),
+        noise=SeededNoise(0),
+    )
+
+    assert isinstance(column, st.Categorical)
+    assert column.categories == MONTHS
