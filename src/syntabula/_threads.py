@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 from syntabula._extras import require
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_MOST_THREADS = 8
+"""As each holds what it computes with in memory."""
 
 
 @contextmanager
@@ -27,3 +34,27 @@ def one_thread_for_products() -> Iterator[None]:
 
     with threadpool_limits(limits=1, user_api="blas"):
         yield
+
+
+def in_threads(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    """Return what work gives for each item, some at a time: as many as numpy had threads to multiply one matrix in.
+
+    What each gives depends on its item alone, and products within are made in one thread, so that the number of threads
+    changes nothing.
+    """
+    n = min(len(items), _product_threads(), _MOST_THREADS)
+    with one_thread_for_products():
+        if n < 2:
+            return [work(item) for item in items]
+        pool = ThreadPoolExecutor(n)
+        try:
+            return [*pool.map(work, items)]
+        finally:
+            # After an error or an interrupt what has not begun is not done.
+            pool.shutdown(cancel_futures=True)
+
+
+def _product_threads() -> int:
+    from threadpoolctl import threadpool_info
+
+    return max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from record_cases import CASES, DOMAIN, fitted, records
+from threadpoolctl import threadpool_limits
 
 from syntabula.errors import TrainingError
 from syntabula.marginals.encoded import EncodedTable
+from syntabula.record_models.denoising import ROWS_AT_ONCE
 from syntabula.record_models.loop import Training
 from syntabula.record_models.tabular_diffusion import TabularDiffusion
 
@@ -49,6 +51,15 @@ class TestSamples:
         made = fitted(KIND, records(100), replace(CASES[KIND].model, levels=1), steps=5)
 
         assert made.sample(50, np.random.default_rng(0)).n_rows == 50
+
+    def test_rows_are_the_same_in_any_number_of_threads(self, model: TabularDiffusion) -> None:
+        few = replace(model, steps_back=3)
+        made = []
+        for n in (1, 3):
+            with threadpool_limits(limits=n, user_api="blas"):
+                made.append(few.sample(2 * ROWS_AT_ONCE + 5, np.random.default_rng(0)))
+
+        assert all((a == b).all() for a, b in zip(made[0].codes, made[1].codes, strict=True))
 
 
 class TestTraining:

@@ -6,12 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from syntabula._planning import FitCost, Progress
-from syntabula._threads import one_thread_for_products
+from syntabula._threads import in_threads
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -39,6 +39,8 @@ _ROWS_AT_ONCE = 4096
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CodesNetwork(NetworkModel, ABC):
     """A model that is a network over codes. Others say what it is, what its loss is and how it draws rows."""
+
+    _draws_in_threads: ClassVar[bool] = True
 
     @abstractmethod
     def _network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> Trainable:
@@ -159,7 +161,6 @@ class CodesNetwork(NetworkModel, ABC):
         found = self._after_noise(lookups, weights, paid.total, np.random.default_rng(paid.seed))
         return replace(self, _domain=domain, _total=paid.total, _one_way=dict(one_way), _weights=found)
 
-    @one_thread_for_products()
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given`, draw the other columns conditionally, whichever are given.
 
@@ -167,13 +168,19 @@ class CodesNetwork(NetworkModel, ABC):
         """
         check_sample(self.domain, n, given)
         known = self._given_places(given)
-        rows = [np.zeros((0, len(self.domain)), dtype=np.intp)]
         at_once = self._rows_at_once(n)
-        for start in range(0, n, at_once):
+        starts = range(0, n, at_once)
+        seeds = rng.integers(2**63, size=len(starts))
+
+        def drawn(part: tuple[int, np.int64]) -> Places:
+            start, seed = part
             stop = min(start + at_once, n)
-            part = {c: places[start:stop] for c, places in known.items()}
-            rows.append(self._completed(part, stop - start, rng))
-        return self._decoded(np.concatenate(rows), given)
+            of_part = {c: places[start:stop] for c, places in known.items()}
+            return self._completed(of_part, stop - start, np.random.default_rng(seed))
+
+        parts = [*zip(starts, seeds, strict=True)]
+        rows = in_threads(drawn, parts) if self._draws_in_threads else [drawn(part) for part in parts]
+        return self._decoded(np.concatenate([np.zeros((0, len(self.domain)), dtype=np.intp), *rows]), given)
 
     def _n_weights(self, domain: Domain) -> int:
         shapes = self._shapes(domain.sizes, [c in domain.ordered for c in domain])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -36,6 +36,9 @@ class TorchModel(CodesNetwork):
 
     In all of these a record is a row of positions [columns]: 0 .. k - 1 for the k codes of a column that have records.
     """
+
+    # Torch has one random state and one number of threads for the whole process.
+    _draws_in_threads: ClassVar[bool] = False
 
     @abstractmethod
     def network(self, columns: Sequence[ColumnLookup]) -> Module:
