@@ -147,6 +147,19 @@ class TestFaults:
         assert caught.value.__cause__ is None
         assert not journal.exists() or '"spend"' not in journal.read_text()
 
+    @pytest.mark.parametrize("fault", BROKEN)
+    def test_behind_the_first_batches_are_named_by_their_line_too(self, fault, tmp_path, monkeypatch):
+        line, message = BROKEN[fault]
+        path = tmp_path / "t.csv"
+        path.write_bytes(b"a,b,c\n" + b"1,z,0.5\n" * 30_000 + b'1,"x\ny",0.5\n' * 30_000 + line)
+        read_in_batches(monkeypatch)
+
+        with pytest.raises(DataError, match=message.replace("902", "90002")) as caught:
+            st.Independent(seed=1, epsilon=1.0).fit(path)
+
+        assert "SECRET" not in str(caught.value)
+        assert caught.value.__cause__ is None
+
     @pytest.mark.parametrize("fault", [pytest.param(f, marks=pytest.mark.thorough) for f in BROKEN])
     def test_are_found_by_several_processes(self, fault, tmp_path, monkeypatch):
         line, message = BROKEN[fault]

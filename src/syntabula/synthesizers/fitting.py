@@ -317,7 +317,7 @@ def _opened(
     method: Settings, source: Any, schema: Schema | None, *, judged: bool
 ) -> AbstractContextManager[RawTable | DelimitedFile | RawParts]:
     if (parts := in_parts(method, source, schema, judged=judged)) is not None:
-        return nullcontext(parts)
+        return parts
     if not is_whole(schema) and not method.allow_observed:
         from syntabula.table.files.delimited import delimited_file, is_delimited
 

@@ -122,6 +122,8 @@ def encoded(
     parts = EncodedParts(table, codec)
     engine = PassEngine(parts, codec.domain, limit_mb=method.memory_mb)
     engine.read()
+    # Most methods ask for nothing further, and have the memory for themselves.
+    table.end_processes()
     assert parts.coercions is not None
     if strict:
         parts.coercions.require_none()

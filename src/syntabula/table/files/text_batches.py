@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from syntabula._extras import require
+from syntabula._memory import ran_out
 from syntabula.errors import DataError
 from syntabula.table.database import connection, in_order, interruptible
 from syntabula.table.files.cell_types import found_value
@@ -88,13 +89,25 @@ class TextFile:
             stream = interruptible(
                 reader.database, lambda: reader.database.sql(query).to_arrow_reader(rows_at_once)
             )
-            while (batch := interruptible(reader.database, lambda: next(stream, None))) is not None:
+            while (batch := interruptible(reader.database, lambda: _next(stream))) is not None:
                 yield arrow.Table.from_batches([batch]).rename_columns([*columns])
 
     def _source(self, reader: TextReader) -> str:
         columns = [f"c{i}" for i in range(len(self.names))]
         more = f", buffer_size={_BUFFER}"
         return reader.source(self.delimiter, quote='"', names=columns, header=True, more=more)
+
+
+def _next(stream: Any) -> Any:
+    """Return the next batch, or None; what DuckDB refuses behind the first batch comes as Arrow's error."""
+    import duckdb
+
+    try:
+        return next(stream, None)
+    except OSError as error:
+        if ran_out(error):
+            raise
+        raise duckdb.Error(str(error)) from None
 
 
 @contextmanager

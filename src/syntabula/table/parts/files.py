@@ -15,7 +15,7 @@ from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart
 from syntabula.table.parts.part_reading import Part, failures_of
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.snapshot import Snapshot
-from syntabula.table.raw import Container, RawTable
+from syntabula.table.raw import TEXT_FORMATS, Container, RawTable
 from syntabula.table.schema.schema import Schema
 
 _LEAST_PER_PROCESS = 2**24
@@ -43,10 +43,15 @@ class TextPart:
 
 def usual_workers(source: str | os.PathLike[str]) -> int:
     """Return how many processes should read files: one for each processor, if there is enough for each to do."""
-    size = Snapshot.of(partial(_listed, os.path.abspath(os.fspath(source)))).size
+    snapshot = Snapshot.of(partial(_listed, os.path.abspath(os.fspath(source))))
     counted = getattr(os, "sched_getaffinity", None)
     processors = (os.cpu_count() or 1) if counted is None else len(counted(0))
-    return max(1, min(processors, size // _LEAST_PER_PROCESS))
+    most = min(processors, snapshot.size // _LEAST_PER_PROCESS)
+    paths = [path for path, _, _ in snapshot.stamps]
+    if any(file_format(path).container in TEXT_FORMATS for path in paths):
+        # A process that begins within a text file reads what is before it, which others read too.
+        most = min(most, len(paths))
+    return max(1, most)
 
 
 def file_parts(source: str | os.PathLike[str], schema: Schema | None, *, workers: int) -> RawParts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
@@ -27,8 +27,17 @@ def folded_in_processes(
     fold: Fold[RawTable],
     *,
     processes: int,
+    pools: list[Executor],
 ) -> Work:
     """Fold parts in some processes, each with a share of the parts and one state, and return their sum.
+
+    Args:
+        parts: The parts.
+        schema: Declares all columns, or some; None for none.
+        columns: The columns to read; None for all.
+        fold: What is asked.
+        processes: Number of processes.
+        pools: Holds the processes that an earlier pass started, and then those of this one; none after an error.
 
     Raises:
         ResourceError: If a process ends before its work is done, as the system ends one that takes too much memory.
@@ -36,8 +45,10 @@ def folded_in_processes(
     """
     # Neighbouring parts go to different processes, so that each has as much to do.
     tasks = [(parts[i::processes], schema, columns, fold) for i in range(processes)]
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_begin)
+    pool = pools.pop() if pools else None
+    pool = pool or ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_begin)
     total: Work | None = None
+    done = False
     try:
         for answer in pool.map(_run, tasks):
             if isinstance(answer, SyntabulaError):
@@ -47,13 +58,17 @@ def folded_in_processes(
                 continue
             fold.merge(total.state, answer.state)
             total = Work(total.state, total.n_rows + answer.n_rows, [*total.warnings, *answer.warnings])
+        done = True
     except BrokenProcessPool:
         raise ResourceError(
             "a process that read part of the table ended too early, probably because memory ran out; use fewer workers, "
             'or one. A script that uses more than one needs `if __name__ == "__main__":` around what it runs'
         ) from None
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        if done:
+            pools.append(pool)
+        else:
+            pool.shutdown(wait=True, cancel_futures=True)
     assert total is not None
     return total
 

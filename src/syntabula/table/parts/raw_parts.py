@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,6 +32,8 @@ Wrap = Callable[[Part, int], Part]
 class RawParts:
     """A table whose records lie in parts, and which is read anew in each pass.
 
+    Processes that read it stay between passes; as a context manager, the table ends them.
+
     Attributes:
         container: What kind of table it is.
         schema: Declares all columns, or some; None for none.
@@ -56,6 +59,7 @@ class RawParts:
     wraps: tuple[Wrap, ...] = ()
     _n_rows: list[int] = field(default_factory=list)
     _warned: set[str] = field(default_factory=set)
+    _pools: list[Executor] = field(default_factory=list)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -91,6 +95,14 @@ class RawParts:
     def processes(self) -> int:
         """Number of processes that read."""
         return max(1, min(self.workers, len(self.parts)))
+
+    def __enter__(self) -> Self:
+        """Return the table."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes that read."""
+        self.end_processes()
 
     def of(self, columns: Sequence[str]) -> Self:
         """Return the same table of which a pass reads some columns alone."""
@@ -137,7 +149,14 @@ class RawParts:
             return folded(self.parts, self.schema, self.columns, fold)
         from syntabula.table.parts.processes import folded_in_processes
 
-        return folded_in_processes(self.parts, self.schema, self.columns, fold, processes=self.processes)
+        return folded_in_processes(
+            self.parts, self.schema, self.columns, fold, processes=self.processes, pools=self._pools
+        )
+
+    def end_processes(self) -> None:
+        """End the processes that read, until a pass needs them again."""
+        while self._pools:
+            self._pools.pop().shutdown()
 
     def _check_unchanged(self) -> None:
         if self.snapshot is not None:

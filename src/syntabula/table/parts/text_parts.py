@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -149,6 +148,7 @@ class TextParts(RawParts):
             order=self.order,
             dialect=self.dialect,
             _n_rows=self._n_rows,
+            _pools=self._pools,
         )
 
     def _read_kinds(self) -> None:
@@ -206,10 +206,10 @@ def text_parts(parts: RawParts) -> RawParts:
 
 
 def _pieces(file: TextFile, parts: RawParts) -> list[tuple[int, int | None]]:
-    """Return begin and length of the pieces of a file, so many that each process has as much to do."""
+    """Return begin and length of the pieces of a file, so many that each process has about as much to do."""
     assert isinstance(parts.snapshot, Snapshot)
     sizes = {path: size for path, size, _ in parts.snapshot.stamps}
-    count = math.ceil(parts.workers * sizes[file.path] / max(parts.snapshot.size, 1))
+    count = round(parts.workers * sizes[file.path] / max(parts.snapshot.size, 1))
     if count <= 1:
         return [(0, None)]
     n_rows = file.n_rows()
