@@ -15,6 +15,7 @@ from syntabula.errors import ResourceError
 from syntabula.table.files.delimited import delimited_file
 from syntabula.table.files.files import read_table, write_table
 from syntabula.table.frames.frames import from_frame
+from syntabula.table.parts.sources import parts_of
 from syntabula.table.schema.schema import Schema
 
 N_ROWS = 400_000
@@ -96,6 +97,10 @@ class TestOthers:
             delimited_file(folder / "t.csv"),
         ):
             pass
+
+    def test_texts_that_are_read_in_batches(self, folder: Path, little_memory: None) -> None:
+        with pytest.raises(ResourceError, match=r"not enough memory to read '.*t\.csv'"):
+            parts_of(folder / "t.csv", None)
 
     @pytest.mark.parametrize("step", ["kinds", "typed"])
     def test_texts_that_memory_runs_out_for_later(self, step: str, folder: Path) -> None:

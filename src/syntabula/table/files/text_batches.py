@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from syntabula._extras import require
-from syntabula._memory import ran_out
+from syntabula._memory import memory_for, ran_out
 from syntabula.errors import DataError
 from syntabula.table.database import connection, in_order, interruptible
 from syntabula.table.files.cell_types import found_value
@@ -58,14 +58,14 @@ class TextFile:
         kind = file_format(path)
         check_readable(path)
         stated = "\t" if kind.container == "tsv" else None
-        with _opened(path, stated) as reader:
+        with memory_for(f"read {path!r}"), _opened(path, stated) as reader:
             names, found = found_header(reader, stated, schema, by_header=True)
         check_names(names)
         return cls(path, tuple(names), found.delimiter, None if found == kind.dialect else found)
 
     def n_rows(self) -> int:
         """Return the number of records (sensitive)."""
-        with _opened(self.path, self.delimiter) as reader:
+        with memory_for(f"read {self.path!r}"), _opened(self.path, self.delimiter) as reader:
             query = f"SELECT count(*) FROM {self._source(reader)}"
             found = interruptible(reader.database, lambda: reader.database.execute(query).fetchall())
         return int(found[0][0])
