@@ -94,11 +94,7 @@ class DenoisingNetwork:
         offsets = np.cumsum([0, *sizes[:-1]])[: len(sizes)]
         self._offsets = torch.as_tensor(offsets, dtype=torch.long, device=device)
         self._n_logits = sum(sizes)
-        # The place of each code in a table with a row for each column; the last logit is that of no code.
-        padded = np.full((len(sizes), max(sizes, default=0)), self._n_logits)
-        for row, (size, offset) in enumerate(zip(sizes, offsets, strict=True)):
-            padded[row, :size] = offset + np.arange(size)
-        self._padded = torch.as_tensor(padded, device=device)
+        self._parts = sizes
 
     def losses(self, records: Tensor, random: Generator) -> Tensor:
         """Return the mean loss of the columns of each record [batch], at levels of noise that are drawn evenly.
@@ -129,7 +125,8 @@ class DenoisingNetwork:
         wanted = kept.sqrt() * noise - (1 - kept).sqrt() * values
         loss = ((said - wanted) ** 2 * ~known_values).sum(-1)
         if self._codes:
-            chances = self.log_chances(logits).gather(-1, codes[..., None])[..., 0]
+            of_columns = zip(self.log_chances(logits), codes.split(1, -1), strict=True)
+            chances = torch.cat([of_one.gather(-1, code) for of_one, code in of_columns], -1)
             loss = loss - (chances * (counted & ~known_codes)).sum(-1)
         found: Tensor = loss.mean(1) / known.shape[-1]
         return found
@@ -151,12 +148,9 @@ class DenoisingNetwork:
         found: Tensor = (steps % 1 * last).long().clamp(max=last - 1) + 1
         return found
 
-    def log_chances(self, logits: Tensor) -> Tensor:
-        """Return log-probabilities of the codes, each column's on its own [..., columns, widest column]."""
-        torch = require("torch", "neural")
-        with_none = torch.nn.functional.pad(logits, (0, 1), value=-math.inf)
-        found: Tensor = with_none[..., self._padded].log_softmax(-1)
-        return found
+    def log_chances(self, logits: Tensor) -> list[Tensor]:
+        """Return log-probabilities of the codes, each column's on its own [..., codes]."""
+        return [of_one.log_softmax(-1) for of_one in logits.split(self._parts, -1)]
 
     def _known(self, n: int, random: Generator) -> Tensor:
         """Return which columns of each record are known [batch, columns]: none of most, an even number of the others."""
