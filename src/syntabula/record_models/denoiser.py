@@ -125,7 +125,7 @@ class DenoisingNetwork:
         wanted = kept.sqrt() * noise - (1 - kept).sqrt() * values
         loss = ((said - wanted) ** 2 * ~known_values).sum(-1)
         if self._codes:
-            of_columns = zip(self.log_chances(logits), codes.split(1, -1), strict=True)
+            of_columns = zip(self.log_chances(logits), torch.split(codes, 1, -1), strict=True)
             chances = torch.cat([of_one.gather(-1, code) for of_one, code in of_columns], -1)
             loss = loss - (chances * (counted & ~known_codes)).sum(-1)
         found: Tensor = loss.mean(1) / known.shape[-1]
@@ -150,7 +150,8 @@ class DenoisingNetwork:
 
     def log_chances(self, logits: Tensor) -> list[Tensor]:
         """Return log-probabilities of the codes, each column's on its own [..., codes]."""
-        return [of_one.log_softmax(-1) for of_one in logits.split(self._parts, -1)]
+        torch = require("torch", "neural")
+        return [of_one.log_softmax(-1) for of_one in torch.split(logits, self._parts, -1)]
 
     def _known(self, n: int, random: Generator) -> Tensor:
         """Return which columns of each record are known [batch, columns]: none of most, an even number of the others."""
