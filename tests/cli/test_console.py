@@ -11,7 +11,14 @@ from syntabula.cli.console import in_flags
 
 SOURCE = Path(syntabula.__file__).parent
 # Entries of a schema, options of methods, functions of pandas, and what no command leads to.
-NO_ARGUMENTS = {"other_label", "dependence_share", "one_way_share", "graph_share", "refine_share"}
+NO_ARGUMENTS = {
+    "other_label",
+    "points_moons",
+    "dependence_share",
+    "one_way_share",
+    "graph_share",
+    "refine_share",
+}
 NO_ARGUMENTS |= {"structure_share", "total_share", "drop=", "reset_index", "range(", "solver="}
 NO_ARGUMENTS |= {
     "learning_rate",

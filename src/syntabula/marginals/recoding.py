@@ -18,6 +18,7 @@ from syntabula.marginals.evidence import evidence
 from syntabula.marginals.measurement import FloatArray, Measurement
 
 Number = TypeVar("Number", np.int64, np.float64)
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +83,9 @@ class Recoding:
             )
         sums = np.bincount(codes, weights)
         weights = np.where(sums[codes] > 0, weights, 1.0)
-        normalised: FloatArray = weights / np.bincount(codes, weights)[codes]
+        sums = np.bincount(codes, weights)[codes]
+        # Shares that add up to one but for rounding stay as they are, as in a file that is read.
+        normalised: FloatArray = np.where(np.abs(sums - 1) < _ROUNDING, weights, weights / sums)
         return normalised
 
     def _apart(self, column: str, count: int) -> int:
