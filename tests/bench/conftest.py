@@ -26,7 +26,7 @@ class Leaving(Independent):
 class Raising(Independent):
     key = "raising"
     def fit(self, *given, **more):
-        raise ValueError("a cell of the table: 4711")
+        raise ValueError("a cell of the table: secretcell")
 
 @dataclass(frozen=True, kw_only=True)
 class Hanging(Independent):

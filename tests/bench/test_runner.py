@@ -96,7 +96,7 @@ class TestTrouble:
 
         run(study, tmp_path / "s.jsonl")
 
-        assert "4711" not in (tmp_path / "s.jsonl").read_text()
+        assert "secretcell" not in (tmp_path / "s.jsonl").read_text()
 
     @pytest.mark.thorough
     def test_a_cell_that_hangs_or_fills_memory_is_cut_off(self, tmp_path: Path) -> None:
