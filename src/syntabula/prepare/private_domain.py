@@ -42,8 +42,7 @@ from syntabula.table.schema.columns import (
     Ordered,
     Time,
 )
-from syntabula.table.schema.number_formats import NumberFormat
-from syntabula.table.schema.time_formats import fitted_format
+from syntabula.table.schema.text_formats import NumberFormat, fitted_format
 
 LEAST_LABEL = 2.0**-18
 """Part of the records that a category holds at least; of a table beyond memory, the others need not be known."""

@@ -17,8 +17,8 @@ from syntabula.table.files.declared_cells import read_texts
 from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn, check_names
 from syntabula.table.schema.columns import Column, Numeric
-from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, is_whole
+from syntabula.table.schema.text_formats import NumberFormat
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
