@@ -94,7 +94,7 @@ def read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestReleases:
     @pytest.mark.parametrize("schema", SCHEMAS)
     @pytest.mark.parametrize(
-        "name", ["t.csv", "semicolons.csv", *(pytest.param(n, marks=pytest.mark.thorough) for n in FORMS)]
+        "name", [n if n == "t.csv" else pytest.param(n, marks=pytest.mark.thorough) for n in FORMS]
     )
     def test_are_those_of_the_file_that_is_read_whole(self, name, schema, tmp_path, monkeypatch):
         path = written(tmp_path / name)
@@ -106,7 +106,8 @@ class TestReleases:
         assert in_parts(st.MST(), path, SCHEMAS[schema]) is not None
         assert contents(path, SCHEMAS[schema]) == whole
 
-    @pytest.mark.parametrize("schema", ["none", pytest.param("whole", marks=pytest.mark.thorough)])
+    @pytest.mark.thorough
+    @pytest.mark.parametrize("schema", ["none", "whole"])
     def test_of_several_processes_are_too(self, schema, tmp_path, monkeypatch):
         path = written(tmp_path / "t.csv")
         whole = contents(path, SCHEMAS[schema])

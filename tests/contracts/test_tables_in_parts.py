@@ -258,6 +258,7 @@ class TestRules:
             pq.write_table(table, folder / f"{i}.parquet")
         return folder
 
+    @pytest.mark.thorough
     def test_are_those_of_the_table_in_memory(self, tmp_path):
         rows = ruled_rows()
         # A single small file is read into memory.
