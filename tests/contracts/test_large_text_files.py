@@ -14,8 +14,9 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import DataError
-from syntabula.synthesizers.reading import in_parts
+from syntabula.synthesizers.reading import opened
 from syntabula.table.parts import sources, text_parts
+from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.sources import LARGE_FILE
 
 pa = pytest.importorskip("pyarrow")
@@ -103,7 +104,7 @@ class TestReleases:
 
         read_in_batches(monkeypatch)
 
-        assert in_parts(st.MST(), path, SCHEMAS[schema]) is not None
+        assert isinstance(opened(st.MST(), path, SCHEMAS[schema]), RawParts)
         assert contents(path, SCHEMAS[schema]) == whole
 
     @pytest.mark.thorough
@@ -114,7 +115,7 @@ class TestReleases:
 
         read_in_batches(monkeypatch)
 
-        assert in_parts(st.MST(workers=3), path, SCHEMAS[schema]).processes == 3
+        assert opened(st.MST(workers=3), path, SCHEMAS[schema]).processes == 3
         assert contents(path, SCHEMAS[schema], workers=3) == whole
 
 
