@@ -347,6 +347,15 @@ class TestWithoutASchema:
             kind in of_file[0] for kind in ("categorical", "identifier", "'blue'", "boolean", "datetime")
         )
 
+    def test_values_beyond_bounds_that_were_found_are_not_told_of_and_pass_strict_reading(self, tmp_path):
+        rows = pd.DataFrame({"size": [*range(1, N), 10**9]})
+        pq.write_table(pa.Table.from_pandas(rows), tmp_path / "0.parquet")
+
+        # Warnings are errors in all tests.
+        release = st.MST(seed=5, epsilon=5.0).fit(tmp_path, strict=True)
+
+        assert release.schema["size"].upper < 10**9
+
     @pytest.mark.thorough
     def test_of_columns_with_too_many_values_to_hold_they_are_too(self, tmp_path, of_file, monkeypatch):
         monkeypatch.setattr(Expected, "most", 10)

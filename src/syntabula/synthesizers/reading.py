@@ -119,7 +119,7 @@ def encoded(
     from syntabula.marginals.passes import PassEngine
     from syntabula.table.parts.encoded_parts import EncodedParts
 
-    parts = EncodedParts(table, codec)
+    parts = EncodedParts(table, codec, found)
     engine = PassEngine(parts, codec.domain, limit_mb=method.memory_mb)
     engine.read()
     # Most methods ask for nothing further, and have the memory for themselves.
