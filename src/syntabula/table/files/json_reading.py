@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -12,13 +13,16 @@ import numpy as np
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
-from syntabula.table.database import connection, interruptible, one_file, quoted
+from syntabula.table.database import connection, in_order, interruptible, one_file, quoted
 from syntabula.table.files.declared_cells import read_texts
 from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn, check_names
 from syntabula.table.schema.columns import Column, Numeric
 from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, is_whole
+
+ROWS_AT_ONCE = 2**15
+"""Objects of a batch: with twenty keys each they take about 60 MB."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
@@ -47,10 +51,12 @@ def read_json_lines(
         DataError: If a line is not a JSON object, or there is no line and no schema; the message names the line,
             never its content.
     """
-    if is_whole(schema):
-        return _declared(rows_of(path, compression), schema)
     # Declared columns are read as written.
-    rows = rows_of(path, compression, Any if schema is None else msgspec.Raw)
+    batches = row_batches(path, compression, Any if schema is None else msgspec.Raw)
+    rows = [row for batch in batches for row in batch]
+    if is_whole(schema):
+        warn_of_other_keys(rows, schema)
+        return read_texts({name: texts_in(rows, name, schema[name]) for name in schema}, schema)
     names = list(dict.fromkeys(key for row in rows for key in row))
     if not rows:
         raise DataError(f"{path!r} is empty; write one object per line, with a key for each column")
@@ -63,27 +69,32 @@ def read_json_lines(
     return {name: (declared | found)[name] for name in names}, len(rows)
 
 
-def rows_of(path: str, compression: str, cell: Any = msgspec.Raw) -> list[dict[str, Any]]:
-    """Return the objects of a file, by key with the values as written, or as `cell` decodes them."""
+def row_batches(path: str, compression: str, cell: Any = msgspec.Raw) -> Iterator[list[dict[str, Any]]]:
+    """Yield the objects of a file, some at a time: by key the values as written, or as `cell` decodes them.
+
+    DuckDB cuts the text into objects, in one thread, and holds no more than it is asked for. Arrow's own reader of JSON
+    is not used, since it rounds numbers to floats.
+
+    Raises:
+        DataError: If a line is not a JSON object; the message names the line, never its content.
+    """
     import duckdb
 
+    # DuckDB 1 has another word than its reader of delimited text.
+    packed = "uncompressed" if compression == "none" else compression
     query = (
         f"SELECT json::VARCHAR FROM read_json_objects({one_file(path)}, format='newline_delimited', "
-        f"compression={quoted(compression)})"
+        f"compression={quoted(packed)})"
     )
-    with connection() as database:
-        try:
-            lines = interruptible(database, lambda: database.execute(query).fetchall())
-        except duckdb.Error:
-            raise DataError(_fault(path, compression)) from None
     decoder = msgspec.json.Decoder(dict[str, cell])
-    rows = []
-    for (text,) in lines:
+    with connection() as database:
+        in_order(database)
         try:
-            rows.append(decoder.decode(text))
-        except (msgspec.DecodeError, RecursionError):
+            interruptible(database, lambda: database.execute(query))
+            while lines := interruptible(database, lambda: database.fetchmany(ROWS_AT_ONCE)):
+                yield [decoder.decode(text) for (text,) in lines]
+        except (duckdb.Error, msgspec.DecodeError, RecursionError):
             raise DataError(_fault(path, compression)) from None
-    return rows
 
 
 def _fault(path: str, compression: str) -> str:
@@ -96,12 +107,13 @@ def _fault(path: str, compression: str) -> str:
     )
 
 
-def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, RawColumn], int]:
-    if any(key not in schema for row in rows for key in row):
+def warn_of_other_keys(rows: list[dict[str, Any]], schema: Schema) -> None:
+    """Warn of keys that a schema of all columns does not declare."""
+    declared = schema.columns.keys()
+    if any(not row.keys() <= declared for row in rows):
         warn_caller(
             CoercionWarning("some records have keys that the schema does not declare; they are ignored")
         )
-    return read_texts({name: texts_in(rows, name, schema[name]) for name in schema}, schema)
 
 
 def texts_in(rows: list[dict[str, Any]], name: str, column: Column) -> list[str | None]:
