@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from msgspec import Raw, defstruct, json
+from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.errors import DataError
 from syntabula.table.files.formats import check_readable, file_format
 from syntabula.table.files.json_reading import (
+    NULL,
+    number_format,
     parsed,
+    record_batches,
     row_batches,
-    texts_in,
-    value_of,
+    text_of,
     warn_of_other_keys,
 )
 from syntabula.table.files.text_batches import cell_reader
@@ -30,6 +36,7 @@ from syntabula.table.schema.schema import Schema, is_whole, undeclared
 _EXACT = 2**53
 _TEXT = StoredType(PhysicalType("text", "JSON"), PhysicalType("text", "JSON"), np.dtype(object))
 _MOMENTS = ("date", "datetime")
+_GAP = Raw(NULL)
 
 
 @dataclass
@@ -49,7 +56,7 @@ class _Seen:
     most: int = 0
 
     def add(self, cells: Sequence[Any]) -> None:
-        """Add the cells of a batch."""
+        """Add the distinct cells of a batch."""
         present = [cell for cell in cells if not is_missing(cell)]
         self.types |= {*map(type, present)}
         whole = [cell for cell in present if type(cell) is int]
@@ -93,20 +100,39 @@ class JsonPart:
         """Yield the records; see `Part.tables`."""
         del schema
         arrow = require("pyarrow", "arrow")
-        declared = {} if self.schema is None else self.schema.columns
-        wanted = [n for n in [*declared, *self.stored] if columns is None or n in columns]
         with cell_reader(self.schema, {}) as reader:
-            for rows in _batches(self.path):
+            for n_rows, cells in self._written(columns):
+                texts, read = {}, dict[str, RawColumn]()
+                for name, written in cells.items():
+                    # Each distinct cell is read once.
+                    distinct, places = _distinct(written)
+                    if name in self.stored:
+                        values = [json.decode(cell) for cell in distinct]
+                        read[name] = _as_stored(values, self.stored[name]).take(places)
+                    elif self.schema is not None:
+                        form = number_format(self.schema[name])
+                        texts[name] = arrow.array(
+                            [text_of(cell, form) for cell in distinct], arrow.string()
+                        ).take(arrow.array(places))
+                read |= reader.columns(arrow.table(texts))
+                yield RawTable(read, n_rows, Origin("jsonl", {}))
+
+    def _written(self, columns: Sequence[str] | None) -> Iterator[tuple[int, dict[str, list[bytes]]]]:
+        """Yield the number of records of each batch, and their cells as written, of all columns or some."""
+        names = [*({} if self.schema is None else self.schema.columns), *self.stored]
+        compression = file_format(self.path).compression
+        if columns is None:
+            for rows in row_batches(self.path, compression, Raw):
                 if is_whole(self.schema):
                     warn_of_other_keys(rows, self.schema)
-                texts = {n: texts_in(rows, n, declared[n]) for n in wanted if n in declared}
-                read = reader.columns(
-                    arrow.table({n: arrow.array(t, arrow.string()) for n, t in texts.items()})
-                )
-                for name in wanted:
-                    if name in self.stored:
-                        read[name] = _as_stored([value_of(row.get(name)) for row in rows], self.stored[name])
-                yield RawTable(read, len(rows), Origin("jsonl", {}))
+                yield len(rows), {name: [bytes(row.get(name, _GAP)) for row in rows] for name in names}
+            return
+        fields = {f"cell_{i}": name for i, name in enumerate(names) if name in columns}
+        # The values of other keys are skipped, which takes far less time.
+        kind = defstruct("Record", [(field, Raw, _GAP) for field in fields], rename=fields, gc=False)
+        for records in record_batches(self.path, compression, kind):
+            cells = {name: [*map(bytes, map(attrgetter(field), records))] for field, name in fields.items()}
+            yield len(records), cells
 
 
 def json_parts(snapshot: Snapshot, schema: Schema | None, *, workers: int) -> RawParts:
@@ -137,11 +163,12 @@ def _seen(paths: Sequence[str], schema: Schema | None) -> dict[str, _Seen]:
     seen: dict[str, _Seen] = {}
     for path in paths:
         with failures_of(JsonPart(path, schema, {})):
-            for rows in _batches(path):
-                for name in dict.fromkeys(key for row in rows for key in row):
+            for rows in row_batches(path, file_format(path).compression, Raw):
+                for name in dict.fromkeys(chain.from_iterable(rows)):
                     cells = seen.setdefault(name, _Seen())
                     if schema is None or name not in schema:
-                        cells.add([value_of(row.get(name)) for row in rows])
+                        distinct = {bytes(row.get(name, _GAP)) for row in rows}
+                        cells.add([json.decode(cell) for cell in distinct])
     if not seen:
         shown = f"{paths[0]!r} is" if len(paths) == 1 else f"{paths[0]!r} and the other files are"
         raise DataError(f"{shown} empty; write one object per line, with a key for each column")
@@ -151,8 +178,11 @@ def _seen(paths: Sequence[str], schema: Schema | None) -> dict[str, _Seen]:
     return seen
 
 
-def _batches(path: str) -> Iterator[list[dict[str, Any]]]:
-    return row_batches(path, file_format(path).compression)
+def _distinct(cells: list[bytes]) -> tuple[list[bytes], NDArray[np.intp]]:
+    """Return the distinct ones of some cells, and the place of each cell among them [n]."""
+    arrow = require("pyarrow", "arrow")
+    coded = arrow.array(cells, arrow.binary()).dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.intp)
 
 
 def _of_texts(texts: list[str]) -> RawColumn:
@@ -162,7 +192,7 @@ def _of_texts(texts: list[str]) -> RawColumn:
 
 
 def _as_stored(cells: list[Any], stored: StoredType) -> RawColumn:
-    """Return the cells of a batch in the type of the whole column."""
+    """Return cells in the type of the whole column."""
     values = object_array(cells)
     missing = np.fromiter((is_missing(cell) for cell in cells), np.bool_, count=len(cells))
     if stored.kind.hasobject:
