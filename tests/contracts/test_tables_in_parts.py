@@ -228,11 +228,11 @@ def ruled_rows() -> pd.DataFrame:
     return pd.DataFrame(rows).assign(fee=pd.array(fee, dtype="Int64"))
 
 
-def fitted_by_rules(source, **options) -> tuple[str, set[str]]:
+def fitted_by_rules(source, declared=None, **options) -> tuple[str, set[str]]:
     """Return the rows of a release with rules, and what the fit warned of."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        release = st.MST(seed=5, **options).fit(source, ruled())
+        release = st.MST(seed=5, **options).fit(source, declared or ruled())
         rows = release.sample(100, seed=1)
     rows = rows if isinstance(rows, pd.DataFrame) else rows.to_pandas()
     return rows.astype(str).to_csv(index=False), {str(w.message) for w in said}
@@ -268,6 +268,41 @@ class TestRules:
             assert fitted_by_rules(folder) == (right, said)
         assert any("rules that some rows of the table break" in sentence for sentence in said)
         assert "total" in right.splitlines()[0]
+
+    @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
+    @pytest.mark.parametrize("derived", ["absent", "present"])
+    def test_beside_undeclared_columns_are_those_of_the_file(self, suffix, derived, tmp_path):
+        rng = np.random.default_rng(8)
+        rows = ruled_rows().assign(
+            size=rng.integers(0, 90, N),
+            city=rng.choice(["east", "west"], N),
+            seen=rng.normal(size=N).round(2),
+        )
+        if derived == "present":
+            # Some rows break the rule.
+            rows.insert(2, "total", rows["paid_in"] + rows["fee"] + (rng.random(N) < 0.1))
+        (tmp_path / "parts").mkdir()
+        for i, place in enumerate([np.arange(N), *np.array_split(np.arange(N), 3)]):
+            path = tmp_path / ("all" if i == 0 else f"parts/{i}")
+            piece = rows.iloc[place]
+            if suffix == ".parquet":
+                pq.write_table(pa.Table.from_pandas(piece, preserve_index=False), path.with_suffix(suffix))
+            elif suffix == ".csv":
+                piece.to_csv(path.with_suffix(suffix), index=False)
+            else:
+                days = piece.astype({"asked": str, "given": str})
+                days.to_json(path.with_suffix(suffix), orient="records", lines=True)
+        declared = st.Schema(ruled().columns, rules=RULES, others="find")
+
+        whole, of_file = fitted_by_rules(tmp_path / f"all{suffix}", declared)
+        rows_in_parts, said = fitted_by_rules(tmp_path / "parts", declared)
+
+        assert rows_in_parts == whole
+        assert said == of_file
+        assert any(
+            ("total = " in sentence) == (derived == "present") for sentence in said if "break" in sentence
+        )
+        assert {"total", "size", "city"} <= set(whole.splitlines()[0].split(","))
 
     @pytest.mark.thorough
     def test_of_two_processes_are_those_of_one(self, tmp_path):

@@ -85,11 +85,13 @@ class JsonPart:
         path: The file.
         schema: Declares all columns, or some, or none.
         stored: Types of the others.
+        names: Names of all columns that are read. Declared ones that no record has are read if all are declared.
     """
 
     path: str
     schema: Schema | None
     stored: Mapping[str, StoredType]
+    names: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -119,8 +121,7 @@ class JsonPart:
 
     def _written(self, columns: Sequence[str] | None) -> Iterator[tuple[int, dict[str, list[bytes]]]]:
         """Yield the number of records of each batch, and their cells as written, of all columns or some."""
-        names = [*({} if self.schema is None else self.schema.columns), *self.stored]
-        compression = file_format(self.path).compression
+        names, compression = self.names, file_format(self.path).compression
         if columns is None:
             for rows in row_batches(self.path, compression, Raw):
                 if is_whole(self.schema):
@@ -154,7 +155,8 @@ def json_parts(snapshot: Snapshot, schema: Schema | None, *, workers: int) -> Ra
         check_readable(path)
     seen = {} if is_whole(schema) else _seen(paths, schema)
     stored = {name: seen[name].stored for name in undeclared(seen, schema)}
-    parts = tuple(JsonPart(path, schema, stored) for path in paths)
+    names = tuple(schema) if is_whole(schema) else tuple(seen)
+    parts = tuple(JsonPart(path, schema, stored, names) for path in paths)
     return RawParts("jsonl", schema, parts, workers, snapshot, stored=stored, order=tuple(seen))
 
 
