@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import shutil
 import tempfile
+import time
 import warnings
 import zipfile
 from datetime import date, datetime, timedelta
@@ -100,8 +102,14 @@ def dataset(folder):
 
 
 def ibis(folder):
-    # Ibis 12 cannot read by DuckDB 2.
     return pytest.importorskip("ibis").polars.connect({"people": lazy(folder)}).table("people")
+
+
+def ibis_of_duckdb(folder):
+    library = pytest.importorskip("ibis", reason='needs Ibis: pip install "syntabula[warehouse]"')
+    if int(pytest.importorskip("duckdb").__version__.split(".")[0]) > 1:
+        pytest.skip("Ibis 12 cannot read by DuckDB 2")
+    return library.duckdb.connect().read_parquet(str(in_parts(folder / "warehouse", 2) / "*.parquet"))
 
 
 SOURCES = {
@@ -115,6 +123,7 @@ SOURCES = {
     "a DuckDB relation": relation,
     "a dataset": dataset,
     "an Ibis table": ibis,
+    "an Ibis table of DuckDB": ibis_of_duckdb,
 }
 
 
@@ -612,6 +621,22 @@ class TestCounts:
         assert again.n_rows == 3 * parts.n_rows
 
 
+def written_anew(folder: Path, suffix: str) -> None:
+    """Write a file of the same size again."""
+    file = folder / f"1{suffix}"
+    content = file.read_bytes()
+    # Clocks of file systems are coarse.
+    time.sleep(0.02)
+    file.write_bytes(content)
+
+
+CHANGES = {
+    "one more": lambda folder, suffix: shutil.copy(folder / f"0{suffix}", folder / f"9{suffix}"),
+    "one gone": lambda folder, suffix: (folder / f"1{suffix}").unlink(),
+    "one written anew": written_anew,
+}
+
+
 class TestRefusals:
     def fitted(self, source, declared=None, **options):
         return st.MST(seed=1, **options).fit(source, declared or schema())
@@ -691,6 +716,51 @@ class TestRefusals:
         pq.write_table(arrow(), folder / "new.parquet")
 
         with pytest.raises(DataError, match=r"changed while it was read.*new\.parquet"):
+            _ = [*parts.pieces()]
+
+    @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv", ".jsonl"])
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_of_files_that_change_between_two_questions_name_them(self, change, suffix, tmp_path):
+        folder = in_parts(tmp_path / "parts", 3, suffix=".csv" if suffix == ".jsonl" else suffix)
+        if suffix == ".jsonl":
+            for file in folder.iterdir():
+                pd.read_csv(file).to_json(file.with_suffix(suffix), orient="records", lines=True)
+                file.unlink()
+        journal = tmp_path / "journal"
+
+        def changing(step, done):
+            # The bins are fitted between two passes.
+            if step.startswith("fit the bins") and not (tmp_path / "done").exists():
+                (tmp_path / "done").touch()
+                CHANGES[change](folder, suffix)
+
+        with pytest.raises(
+            DataError, match=rf"the table changed while it was read: '.*[19]\{suffix}' is not"
+        ):
+            self.fitted(folder, journal=journal, progress=changing)
+
+        assert (tmp_path / "done").exists()
+        # What was spent until then stays spent.
+        assert '"spend"' in journal.read_text()
+
+    def test_of_a_folder_that_is_gone_later(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 1)
+        for source in (folder, str(folder / "*.parquet")):
+            parts = parts_of(source, schema())
+            folder.rename(tmp_path / "elsewhere")
+            with pytest.raises(DataError, match=r"changed while it was read.*0\.parquet"):
+                _ = [*parts.pieces()]
+            (tmp_path / "elsewhere").rename(folder)
+
+    def test_of_a_dataset_whose_file_is_written_anew(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 2)
+        parts = parts_of(pytest.importorskip("pyarrow.dataset").dataset(folder), schema())
+        assert sum(piece.n_rows for piece in parts.pieces()) == N
+
+        rows = pq.read_table(folder / "1.parquet")
+        pq.write_table(rows.slice(1).slice(0), folder / "1.parquet")
+
+        with pytest.raises(DataError, match=r"changed while it was read.*1\.parquet"):
             _ = [*parts.pieces()]
 
     def test_of_a_stream_that_gives_other_records_later(self):

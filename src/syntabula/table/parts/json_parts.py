@@ -25,7 +25,7 @@ from syntabula.table.files.json_reading import (
     warn_of_other_keys,
 )
 from syntabula.table.files.text_batches import cell_reader
-from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
+from syntabula.table.frames.object_columns import column_from_objects, object_array
 from syntabula.table.parts.part_reading import failures_of
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.snapshot import Snapshot
@@ -57,7 +57,7 @@ class _Seen:
 
     def add(self, cells: Sequence[Any]) -> None:
         """Add the distinct cells of a batch."""
-        present = [cell for cell in cells if not is_missing(cell)]
+        present = [cell for cell in cells if cell is not None]
         self.types |= {*map(type, present)}
         whole = [cell for cell in present if type(cell) is int]
         self.least, self.most = min([self.least, *whole]), max([self.most, *whole])
@@ -122,13 +122,12 @@ class JsonPart:
     def _written(self, columns: Sequence[str] | None) -> Iterator[tuple[int, dict[str, list[bytes]]]]:
         """Yield the number of records of each batch, and their cells as written, of all columns or some."""
         names, compression = self.names, file_format(self.path).compression
-        if columns is None:
+        if columns is None and is_whole(self.schema):
             for rows in row_batches(self.path, compression, Raw):
-                if is_whole(self.schema):
-                    warn_of_other_keys(rows, self.schema)
+                warn_of_other_keys(rows, self.schema)
                 yield len(rows), {name: [bytes(row.get(name, _GAP)) for row in rows] for name in names}
             return
-        fields = {f"cell_{i}": name for i, name in enumerate(names) if name in columns}
+        fields = {f"cell_{i}": name for i, name in enumerate(names) if columns is None or name in columns}
         # The values of other keys are skipped, which takes far less time.
         kind = defstruct("Record", [(field, Raw, _GAP) for field in fields], rename=fields, gc=False)
         for records in record_batches(self.path, compression, kind):
@@ -196,7 +195,7 @@ def _of_texts(texts: list[str]) -> RawColumn:
 def _as_stored(cells: list[Any], stored: StoredType) -> RawColumn:
     """Return cells in the type of the whole column."""
     values = object_array(cells)
-    missing = np.fromiter((is_missing(cell) for cell in cells), np.bool_, count=len(cells))
+    missing = np.fromiter([cell is None for cell in cells], np.bool_, count=len(cells))
     if stored.kind.hasobject:
         return column_from_objects(values, missing, "JSON")
     present = values[~missing].tolist()

@@ -10,6 +10,7 @@ from typing import Any
 from syntabula.errors import DataError
 from syntabula.table.files.formats import file_format, is_workbook
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts
+from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.raw import TEXT_FORMATS, Container, RawTable, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
@@ -92,7 +93,8 @@ def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawPart
         check_names(names)
         if schema is not None:
             schema.check_names(names)
-        parts = RawParts(container, schema, (ArrowStream(place, container, batches),))
+        stream = ArrowStream(place, container, batches)
+        parts = RawParts(container, schema, (stream,), snapshot=_snapshot_of(source))
     if is_whole(schema) or parts.container in TEXT_FORMATS:
         return parts
     from syntabula.table.parts.stored import with_stored_types
@@ -170,6 +172,14 @@ def _of_dataset(dataset: Any, names: list[str] | None) -> Iterable[Any]:
 def _of_ibis(table: Any, names: list[str] | None) -> Iterable[Any]:
     chosen = table if names is None else table.select(names)
     yield from chosen.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
+
+
+def _snapshot_of(source: Any) -> Snapshot | None:
+    """Return the files of a dataset on this machine; nothing says what else a lazy table reads."""
+    files, system = getattr(source, "files", None), getattr(source, "filesystem", None)
+    if not _is_dataset(source) or not files or getattr(system, "type_name", None) != "local":
+        return None
+    return Snapshot.of(lambda: files)
 
 
 def _check_fragments(dataset: Any) -> None:
