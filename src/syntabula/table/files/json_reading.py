@@ -21,8 +21,8 @@ from syntabula.table.schema.columns import Column, Numeric
 from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, is_whole
 
-ROWS_AT_ONCE = 2**15
-"""Objects of a batch: with twenty keys each they take about 60 MB."""
+ROWS_AT_ONCE = 2**14
+"""Objects of a batch: with twenty keys each they take about 40 MB."""
 
 NULL = b"null"
 """How a missing cell is written."""
