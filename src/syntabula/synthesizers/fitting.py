@@ -149,7 +149,7 @@ def fit_table(
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
         schema = rules.learned_schema
-        if isinstance(source, RawTable | RawParts):
+        if isinstance(source, RawTable | RawParts) and not types_found:
             source = _learned(rules, source, strict=strict)
     is_exact = budget_of(method).currency == "none"
     facts = TableFacts(

@@ -91,8 +91,6 @@ def _objection(method: Settings, schema: Schema | None, *, judged: bool) -> str 
             "cannot be read for domains that are observed; draft a schema from one of its files with `syntabula schema "
             "FILE`, check it, and give it, or leave out allow_observed, so that domains are found privately"
         )
-    if not is_whole(schema) and schema is not None and schema.rules is not None:
-        return "has rules and undeclared columns, which are not found in parts yet; declare all columns"
     return "cannot be searched for options yet; fit one set of options" if judged else None
 
 
@@ -162,7 +160,7 @@ def encoded(
     from syntabula.marginals.passes import PassEngine
     from syntabula.table.parts.encoded_parts import EncodedParts
 
-    parts = EncodedParts(table, codec)
+    parts = EncodedParts(table, codec, found)
     engine = PassEngine(parts, codec.domain, limit_mb=method.memory_mb)
     engine.read()
     # Most methods ask for nothing further, and have the memory for themselves.
