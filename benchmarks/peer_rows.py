@@ -24,7 +24,7 @@ def main() -> None:
     frame = pd.read_parquet(table)
     columns = json.loads(Path(facts).read_text())
     drawn = with_dpmm(method, frame, columns, float(epsilon), float(delta), int(seed))
-    drawn[list(frame.columns)].to_parquet(out)
+    drawn[list(frame.columns)].to_parquet(out, index=False)
 
 
 def with_dpmm(

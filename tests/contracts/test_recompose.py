@@ -41,7 +41,7 @@ PUBLISHED = {
     "laplace": {"scale", "l1_sensitivity", "cells", "epsilon"},
     "exponential": {"epsilon", "candidates"},
     "tree": {"scale", "epsilon"},
-    "threshold": {"sigma", "threshold", "delta"},
+    "threshold": {"sigma", "threshold", "bounded", "delta"},
     "training": {"noise_multiplier", "rate", "steps", "clip", "cells", "delta"},
     "exact": {"what"},
 }

@@ -238,8 +238,10 @@ class TestPayment:
     def test_the_threshold_follows_its_formula_and_never_costs_more_than_its_delta(self):
         event = threshold_event(10.0, DELTA)
 
-        # The normal distribution has 1e-6 beyond 4.753424309, from half a record below.
-        assert event.threshold == pytest.approx(1.5 + 10 * 4.753424309)
+        # The density of the normal distribution of deviation 10 is 1e-6 there, but for what lies beyond both bounds.
+        assert np.exp(-(((event.threshold - 1) / 10) ** 2) / 2) / (10 * np.sqrt(2 * np.pi)) == pytest.approx(
+            1e-6, rel=1e-4
+        )
         assert Fraction(event.delta) <= DELTA
 
 

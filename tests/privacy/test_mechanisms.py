@@ -121,6 +121,21 @@ class TestFrequent:
         assert [(k, s) for k, _, s in noise.calls] == [("gaussian", 2.0)]
         assert (kept.tolist(), noisy.tolist()) == ([2, 3, 4], [10, 11, 31])
 
+    def test_noise_as_large_as_the_threshold_is_drawn_again(self):
+        class Surprising(Watched):
+            def discrete_gaussian(self, counts, sigma):
+                self.calls.append(("gaussian", counts, sigma))
+                # Too much for the first and the last count at first, and then too little for the last.
+                drawn = [[10, 9, -9, 0, -11], [9, -10], [3]][len(self.calls) - 1]
+                return counts + np.array(drawn)
+
+        noise, token = Surprising(), Paid(ThresholdEvent(sigma=2.0, threshold=10.0, bounded=True))
+        kept, noisy = frequent(token, noise, Sensitive(self.HELD))
+
+        assert [counts.tolist() for _, counts, _ in noise.calls] == [self.HELD.tolist(), [1, 30], [30]]
+        assert {scale for _, _, scale in noise.calls} == {2.0}
+        assert (kept.tolist(), noisy.tolist()) == ([0, 1, 3, 4], [10, 11, 10, 33])
+
     def test_of_an_exact_event_leaves_out_what_a_single_record_holds(self):
         noise = Watched()
         kept, counts = frequent(Paid(ExactEvent("categories")), noise, Sensitive(self.HELD))

@@ -145,9 +145,9 @@ def extract_categories(
 ) -> FoundCategories:
     """Find the categories that enough records share.
 
-    Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count
-    reaches about 1.5 - sigma Phi^-1(delta), see `ThresholdEvent`. Rarer labels go to the category "other", which exists
-    whether it is needed or not. None of the papers has a method for categories; this one is standard
+    Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count reaches a
+    threshold of four to five standard deviations, see `ThresholdEvent`. Rarer labels go to the category "other", which
+    exists whether it is needed or not. None of the papers has a method for categories; this one is standard
     (Korolova, Kenthapadi, Mishra and Ntoulas, 2009; Desfontaines, Voss, Gipson and Mandayam, 2022).
 
     Args:

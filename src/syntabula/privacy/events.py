@@ -152,27 +152,42 @@ class TreeEvent(Event):
 
 @dataclass(frozen=True)
 class ThresholdEvent(Event):
-    """Release of the categories whose count, with discrete Gaussian noise, reaches a threshold.
+    """Release of the categories whose count, with discrete Gaussian noise, reaches a threshold, and of those counts.
 
-    One record has one category. If others have it too, the noise protects it. If none has, the category is released
-    with probability at most delta = f(1), where f(c) bounds the probability that c plus the noise reaches the threshold,
-    see `noise_reaches`.
+    **Bounded noise** X is drawn again while |X| > K, the largest integer below the threshold, so a category that
+    nobody has is never released: the truncated noise of Desfontaines, Voss, Gipson and Mandayam (2022), Gaussian here,
+    pays for the choice and the counts at once. Let a unit move one count from c to c + d, 1 <= d <= K, and set aside
+    what only one of the two tables can answer: noise above K - d with the one, below d - K with the other, each of
+    probability delta = P[X > K - d]. Otherwise the cost is at most that of noise without bounds, in whatever currency.
+    Proof: let w(j) = exp(-j^2 / (2 sigma^2)), T(k) the sum of w from k on over that of all integers, and a = K - d +
+    1. Both answers have probabilities w(j) and w(j - d) over the same sum, j = d - K .. K, which is 1 - T(a) - T(a +
+    d) of all. All divergences are mixtures of sums of (w(j - d) - g w(j))+ with g >= 1, or the same with the two
+    exchanged, which is symmetric. The sum lacks its part B(g) beyond K, of C(g) without bounds, so the claim is T(a) +
+    T(a + d) <= B / C. As w(j - d) / w(j) grows with j, B / C grows with g, so g = 1 is enough, where B = T(a) - T(a +
+    d), and C is the part m of w in -d/2 < j <= d/2. With q = T(a + d) / T(a) it reads q <= (1 - m) / (1 + m). T is
+    log-concave as w is, so q falls with a and is largest at the first a above -d/2: equal for odd d; for even d, q =
+    T(d/2 + 1) / (1 - T(d/2)), which is less as the mean (1 - m) / 2 of both is below 1/2. The rows of a unit may be
+    divided among categories. Costs add up to that of the L2 sensitivity, `rows`. Failures add up too; since P[X > K -
+    d] / d grows with d, they are at most P[X > K - rows].
 
-    The k rows of a unit may have as many categories that nobody else has, c_1 + c_2 + ... <= k rows in them. One with c
-    rows is released with probability at most f(c), and the sum of f(c_i) is that of c_i f(c_i) / c_i, so at most
-    delta = k max f(c) / c over c = 1 .. k. The counts that others have a part in move by at most k in L2, whatever the
-    unit's rows are.
+    **Unbounded noise** is in files of earlier versions. If others have the category, the noise protects it. If none has,
+    it is released with probability at most delta = f(1), where f(c) bounds the probability that c plus the noise reaches
+    the threshold, see `noise_reaches`. The k rows of a unit may have as many categories that nobody else has, c_1 + c_2 +
+    ... <= k rows in them, and the sum of f(c_i) is that of c_i f(c_i) / c_i, so at most delta = k max f(c) / c over
+    c = 1 .. k.
 
     Attributes:
         sigma: Scale of the noise, above 0.
         threshold: Smallest noisy count of a released category, above `rows`.
         rows: Rows of one unit, at most; 1 where each row is a unit of its own.
+        bounded: Whether noise of the size of the threshold is drawn again.
     """
 
     kind = "threshold"
     sigma: float
     threshold: float
     rows: int = 1
+    bounded: bool = False
 
     def __post_init__(self) -> None:
         self._check(positive=["sigma", "threshold"], counts=["rows"])
@@ -182,10 +197,25 @@ class ThresholdEvent(Event):
                 if self.rows == 1
                 else f"threshold must be above {self.rows}, the count of all rows of a unit"
             )
+        if not isinstance(self.bounded, bool):
+            raise BudgetError("bounded must be True or False")
+
+    @property
+    def largest_noise(self) -> float:
+        """Bound K of the size of the noise."""
+        return math.ceil(self.threshold) - 1 if self.bounded else math.inf
 
     @property
     def delta(self) -> float:
-        """Probability of releasing a category that only one unit has, rounded up."""
+        """Probability of releasing what only the rows of one unit tell, rounded up."""
+        if self.bounded:
+            # Noise of K - rows + 1 to K; K is at least the threshold less 1.
+            largest = (
+                math.exp(-(((self.threshold - c) / self.sigma) ** 2) / 2) for c in range(1, self.rows + 1)
+            )
+            # All integers weigh at least the integral (`noise_reaches`), and 0 alone weighs 1.
+            within = 1 - 2 * noise_reaches(self.threshold, self.sigma)
+            return math.fsum(largest) / max(self.sigma * math.sqrt(2 * math.pi) * within, 1.0) * (1 + 1e-9)
         of_rows = (noise_reaches(self.threshold - c, self.sigma) / c for c in range(1, self.rows + 1))
         return self.rows * max(of_rows) * (1 + 1e-9)
 

@@ -137,8 +137,8 @@ def frequent(
     """Release which of the categories that occur are frequent, and their noisy counts.
 
     Partition selection by a noisy threshold (Korolova, Kenthapadi, Mishra and Ntoulas, 2009, with Laplace
-    noise; here Gaussian): see `ThresholdEvent` for the guarantee. Only counts above 0 may be given, and each record
-    may count towards only one category.
+    noise; here Gaussian, and drawn again where it is as large as the threshold): see `ThresholdEvent` for the guarantee.
+    Only counts above 0 may be given, and each record may count towards only one category.
 
     Args:
         token: For a threshold or exact event.
@@ -154,6 +154,8 @@ def frequent(
     match event:
         case ThresholdEvent():
             noisy = noise.discrete_gaussian(exact, event.sigma)
+            while (beyond := np.flatnonzero(np.abs(noisy - exact) > event.largest_noise)).size:
+                noisy[beyond] = noise.discrete_gaussian(exact[beyond], event.sigma)
             kept = np.flatnonzero(noisy >= event.threshold)
             return kept, noisy[kept]
         case ExactEvent():

@@ -149,18 +149,17 @@ def _threshold(price: Price, *, failure: Fraction | float) -> ThresholdEvent:
 
 
 def smallest_threshold(sigma: float, failure: Fraction | float, rows: int = 1) -> ThresholdEvent:
-    """Return the smallest threshold that a label of a single record, or unit, passes with at most this probability."""
-    delta = float(failure)
-    # By the sub-Gaussian bound alone; for each c, the threshold at which rows f(c) / c is delta; see `ThresholdEvent`.
-    enough = max(c + sigma * math.sqrt(-2 * math.log(delta * c / rows)) for c in range(1, rows + 1))
-    event = ThresholdEvent(sigma=sigma, threshold=enough, rows=rows)
+    """Return the smallest threshold of bounded noise that fails with at most this probability."""
+    # Each of the terms of `ThresholdEvent.delta` is then at most the last, over a sum of at least 1.
+    enough = rows + sigma * math.sqrt(2 * math.log(rows / float(failure)))
+    event = ThresholdEvent(sigma=sigma, threshold=enough, rows=rows, bounded=True)
     while Fraction(event.delta) > Fraction(failure):
         enough *= 1 + 1e-9
-        event = ThresholdEvent(sigma=sigma, threshold=enough, rows=rows)
+        event = ThresholdEvent(sigma=sigma, threshold=enough, rows=rows, bounded=True)
     little = float(rows)
     while enough - little > _THRESHOLD_STEP * enough:
         threshold = (little + enough) / 2
-        tried = ThresholdEvent(sigma=sigma, threshold=threshold, rows=rows)
+        tried = ThresholdEvent(sigma=sigma, threshold=threshold, rows=rows, bounded=True)
         if Fraction(tried.delta) > Fraction(failure):
             little = threshold
         else:
@@ -241,7 +240,7 @@ RULES: dict[type[Event], Rule] = {
         # A record lies in one node per level.
         covers=lambda event, moved, scale: moved.sum() * event.scale <= event.rows * scale,
     ),
-    # The cost of its Gaussian noise, and the probability of releasing a label that one record, or unit, has alone.
+    # The cost of its Gaussian noise, and the probability of what only the rows of one record, or unit, tell.
     ThresholdEvent: Rule(
         words=lambda event: (
             f"noisy counts, kept from {shown_below(event.threshold, _DIGITS)}; delta {shown_above(event.delta, 2)}; "
