@@ -14,7 +14,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError
-from syntabula.synthesizers.reading import in_parts
+from syntabula.synthesizers.reading import opened
 from syntabula.table.files import json_reading
 from syntabula.table.parts import sources
 from syntabula.table.parts.sources import parts_of
@@ -100,7 +100,7 @@ class TestReleases:
 
         read_in_batches(monkeypatch)
 
-        parts = in_parts(st.MST(), path, SCHEMAS[schema])
+        parts = opened(st.MST(), path, SCHEMAS[schema])
         assert parts is not None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
