@@ -127,7 +127,7 @@ def to_find(
 def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | FoundParts:
     """Return what one pass finds of the columns whose domains or bins depend on the values; it reads no others."""
     if not is_whole(parts.schema):
-        from syntabula.prepare.private_domain import LEVELS
+        from syntabula.table.coding.levels import LEVELS
         from syntabula.table.key_names import is_key_name
         from syntabula.table.parts.found_parts import found_parts
 
