@@ -178,10 +178,7 @@ class CellReader:
         values = {name: found_value(f"c{names.index(name)}", self.physical[name]) for name in own}
 
         def read() -> dict[str, RawColumn]:
-            self.database.register(
-                "distinct_texts", arrow.table(distinct, [f"c{i}" for i in range(len(names))])
-            )
-            self.database.execute("CREATE OR REPLACE TABLE written AS SELECT * FROM distinct_texts")
+            self.database.register("written", arrow.table(distinct, [f"c{i}" for i in range(len(names))]))
             self.database.execute("DROP TABLE IF EXISTS cells")
             return typed_columns(self.database, names, values, self.schema)[0]
 
