@@ -82,20 +82,32 @@ _OF_CLOCK = (
 )
 
 
-def kind_counts(database: Any, source: str, column: str, number: str = "count(*)") -> dict[str, int]:
+def kind_counts(database: Any, source: str, column: str) -> dict[str, int]:
     """Return the number of non-empty cells of each kind in a column of a table of texts.
 
     Args:
         database: Connection with the table.
         source: SQL of the table.
         column: SQL of the column.
-        number: SQL of the number of cells in some rows of the table.
     """
     # Each distinct text is tested once.
-    texts = f"SELECT {stripped(column)} AS c, {number} AS n FROM {source} GROUP BY c HAVING c IS NOT NULL"
+    texts = f"SELECT {stripped(column)} AS c, count(*) AS n FROM {source} GROUP BY c HAVING c IS NOT NULL"
     query = f"SELECT {kind_of('c')} AS kind, sum(n)::BIGINT AS n FROM ({texts}) GROUP BY kind"
     found = dict(database.execute(query).fetchall())
     return {kind: found.get(place, 0) for kind, place in _AT.items()}
+
+
+def kinds_by_column(database: Any, source: str) -> list[tuple[int, int, int]]:
+    """Return positions of columns and kinds, with the number of cells of each, by one query for all columns.
+
+    Args:
+        database: Connection with the table.
+        source: SQL of a table of distinct texts c, their numbers of cells n and the positions of their columns i.
+    """
+    texts = f"SELECT i, {stripped('c')} AS c, n FROM {source} WHERE {stripped('c')} IS NOT NULL"
+    query = f"SELECT i, {kind_of('c')} AS kind, sum(n)::BIGINT FROM ({texts}) GROUP BY i, kind"
+    found: list[tuple[int, int, int]] = database.execute(query).fetchall()
+    return found
 
 
 def kind_of(cell: str) -> str:

@@ -27,6 +27,9 @@ _BUFFER = 2**22
 
 _TEXT = PhysicalType("text", "VARCHAR")
 
+_FEW_TEXTS = 2**14
+"""Columns of at most so many distinct texts in a batch are read apart: all that are read together get as many rows."""
+
 
 @dataclass(frozen=True)
 class TextFile:
@@ -155,9 +158,15 @@ class CellReader:
 
     def _parsed(self, texts: Any) -> dict[str, RawColumn]:
         """Return the values of columns that are not text; each distinct text is read once."""
+        coded = {name: _coded(texts[name]) for name in texts.column_names}
+        few = {name: column for name, column in coded.items() if len(column.dictionary) <= _FEW_TEXTS}
+        many = {name: column for name, column in coded.items() if name not in few}
+        return {name: column for some in (few, many) if some for name, column in self._values(some).items()}
+
+    def _values(self, columns: Mapping[str, Any]) -> dict[str, RawColumn]:
+        """Return the values of columns of texts as Arrow's dictionaries."""
         arrow = require("pyarrow", "arrow")
-        names = texts.column_names
-        coded = [_coded(texts[name]) for name in names]
+        names, coded = [*columns], [*columns.values()]
         # As many rows for each column; the last one is of missing cells.
         n_rows = 1 + max(len(column.dictionary) for column in coded)
         distinct = [
@@ -169,10 +178,7 @@ class CellReader:
         values = {name: found_value(f"c{names.index(name)}", self.physical[name]) for name in own}
 
         def read() -> dict[str, RawColumn]:
-            self.database.register(
-                "distinct_texts", arrow.table(distinct, [f"c{i}" for i in range(len(names))])
-            )
-            self.database.execute("CREATE OR REPLACE TABLE written AS SELECT * FROM distinct_texts")
+            self.database.register("written", arrow.table(distinct, [f"c{i}" for i in range(len(names))]))
             self.database.execute("DROP TABLE IF EXISTS cells")
             return typed_columns(self.database, names, values, self.schema)[0]
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 
+from syntabula._extras import require
 from syntabula.errors import SchemaError
 from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
-from syntabula.table.database import connection, interruptible
-from syntabula.table.files.cell_kinds import CELL_KINDS, TEXT, kind_counts
+from syntabula.table.database import connection, in_order, interruptible
+from syntabula.table.files.cell_kinds import CELL_KINDS, TEXT, kinds_by_column
 from syntabula.table.files.formats import file_format
 from syntabula.table.files.text_batches import TextFile, cell_reader, texts_as_written
-from syntabula.table.frames.object_columns import object_array
 from syntabula.table.parts.labels import texts_of
 from syntabula.table.parts.part_reading import failures_of
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts, Wrap
@@ -87,15 +88,18 @@ class KindFold(Fold[RawTable]):
 
     def add(self, state: State, part: RawTable) -> None:
         """Add the records of a part."""
+        arrow = require("pyarrow", "arrow")
+        counts = [texts_of(part.columns[name]) for name in self.names]
+        columns = {
+            "i": np.repeat(np.arange(len(counts)), [len(of) for of in counts]),
+            "c": arrow.array([*chain.from_iterable(counts)], arrow.string()),
+            "n": np.array([*chain.from_iterable(of.values() for of in counts)], np.int64),
+        }
         with connection() as database:
-            for i, name in enumerate(self.names):
-                counts = texts_of(part.columns[name])
-                if not counts:
-                    continue
-                texts = {"c": object_array([*counts]), "n": np.array([*counts.values()], np.int64)}
-                database.register("texts", texts)
-                found = interruptible(database, lambda: kind_counts(database, "texts", "c", number="sum(n)"))
-                state[str(i)] += np.array([found[kind] for kind in CELL_KINDS])
+            in_order(database)
+            database.register("texts", arrow.table(columns))
+            for i, kind, number in interruptible(database, lambda: kinds_by_column(database, "texts")):
+                state[str(i)][kind] += number
 
 
 @dataclass(eq=False, repr=False)
