@@ -30,6 +30,7 @@ from test_tables_in_parts import (
     ruled_rows,
     schema,
     undeclared_in_parts,
+    undeclared_rows,
 )
 
 import syntabula as st
@@ -40,7 +41,10 @@ from syntabula.table.parts.sources import parts_of
 
 pytestmark = pytest.mark.spark
 
+pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+
+KIND = schema()["kind"]
 
 SOURCE = str(Path(st.__file__).parents[1])
 
@@ -135,6 +139,21 @@ class TestReleases:
         assert rows == right
         # Spark may warn too.
         assert said >= of_file
+
+    def test_of_persons_beside_undeclared_columns_are_too(self, spark, tmp_path):
+        rows = undeclared_rows().drop(columns="at").assign(who=lambda t: t["order_id"] % 150)
+        pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), tmp_path / "rows.parquet")
+        of_spark = spark.read.parquet(str(tmp_path / "rows.parquet")).repartition(3)
+        pq.write_table(of_spark.toArrow(), tmp_path / "all.parquet")
+        declared = st.Schema(
+            {"who": st.Identifier(integer=True), "age": st.Numeric(0, 300, integer=True), "kind": KIND},
+            rules=st.Rules(require=["age < 200 or kind = 'red'"]),
+            others="find",
+            unit="who",
+            rows_per_unit=3,
+        )
+
+        assert found_in(of_spark, declared) == found_in(tmp_path / "all.parquet", declared)
 
     def test_without_a_schema_are_those_of_the_table_in_memory(self, spark, tmp_path, monkeypatch):
         whole, _ = undeclared_in_parts(tmp_path / "rows", 1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import shutil
 import tempfile
+import time
 import warnings
 import zipfile
 from datetime import date, datetime, timedelta
@@ -100,8 +102,14 @@ def dataset(folder):
 
 
 def ibis(folder):
-    # Ibis 12 cannot read by DuckDB 2.
     return pytest.importorskip("ibis").polars.connect({"people": lazy(folder)}).table("people")
+
+
+def ibis_of_duckdb(folder):
+    library = pytest.importorskip("ibis", reason='needs Ibis: pip install "syntabula[warehouse]"')
+    if int(pytest.importorskip("duckdb").__version__.split(".")[0]) > 1:
+        pytest.skip("Ibis 12 cannot read by DuckDB 2")
+    return library.duckdb.connect().read_parquet(str(in_parts(folder / "warehouse", 2) / "*.parquet"))
 
 
 SOURCES = {
@@ -115,6 +123,7 @@ SOURCES = {
     "a DuckDB relation": relation,
     "a dataset": dataset,
     "an Ibis table": ibis,
+    "an Ibis table of DuckDB": ibis_of_duckdb,
 }
 
 
@@ -228,11 +237,11 @@ def ruled_rows() -> pd.DataFrame:
     return pd.DataFrame(rows).assign(fee=pd.array(fee, dtype="Int64"))
 
 
-def fitted_by_rules(source, **options) -> tuple[str, set[str]]:
+def fitted_by_rules(source, declared=None, **options) -> tuple[str, set[str]]:
     """Return the rows of a release with rules, and what the fit warned of."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        release = st.MST(seed=5, **options).fit(source, ruled())
+        release = st.MST(seed=5, **options).fit(source, declared or ruled())
         rows = release.sample(100, seed=1)
     rows = rows if isinstance(rows, pd.DataFrame) else rows.to_pandas()
     return rows.astype(str).to_csv(index=False), {str(w.message) for w in said}
@@ -258,6 +267,7 @@ class TestRules:
             pq.write_table(table, folder / f"{i}.parquet")
         return folder
 
+    @pytest.mark.thorough
     def test_are_those_of_the_table_in_memory(self, tmp_path):
         rows = ruled_rows()
         # A single small file is read into memory.
@@ -268,6 +278,41 @@ class TestRules:
             assert fitted_by_rules(folder) == (right, said)
         assert any("rules that some rows of the table break" in sentence for sentence in said)
         assert "total" in right.splitlines()[0]
+
+    @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
+    @pytest.mark.parametrize("derived", ["absent", "present"])
+    def test_beside_undeclared_columns_are_those_of_the_file(self, suffix, derived, tmp_path):
+        rng = np.random.default_rng(8)
+        rows = ruled_rows().assign(
+            size=rng.integers(0, 90, N),
+            city=rng.choice(["east", "west"], N),
+            seen=rng.normal(size=N).round(2),
+        )
+        if derived == "present":
+            # Some rows break the rule.
+            rows.insert(2, "total", rows["paid_in"] + rows["fee"] + (rng.random(N) < 0.1))
+        (tmp_path / "parts").mkdir()
+        for i, place in enumerate([np.arange(N), *np.array_split(np.arange(N), 3)]):
+            path = tmp_path / ("all" if i == 0 else f"parts/{i}")
+            piece = rows.iloc[place]
+            if suffix == ".parquet":
+                pq.write_table(pa.Table.from_pandas(piece, preserve_index=False), path.with_suffix(suffix))
+            elif suffix == ".csv":
+                piece.to_csv(path.with_suffix(suffix), index=False)
+            else:
+                days = piece.astype({"asked": str, "given": str})
+                days.to_json(path.with_suffix(suffix), orient="records", lines=True)
+        declared = st.Schema(ruled().columns, rules=RULES, others="find")
+
+        whole, of_file = fitted_by_rules(tmp_path / f"all{suffix}", declared)
+        rows_in_parts, said = fitted_by_rules(tmp_path / "parts", declared)
+
+        assert rows_in_parts == whole
+        assert said == of_file
+        assert any(
+            ("total = " in sentence) == (derived == "present") for sentence in said if "break" in sentence
+        )
+        assert {"total", "size", "city"} <= set(whole.splitlines()[0].split(","))
 
     @pytest.mark.thorough
     def test_of_two_processes_are_those_of_one(self, tmp_path):
@@ -346,6 +391,15 @@ class TestWithoutASchema:
         assert all(
             kind in of_file[0] for kind in ("categorical", "identifier", "'blue'", "boolean", "datetime")
         )
+
+    def test_values_beyond_bounds_that_were_found_are_not_told_of_and_pass_strict_reading(self, tmp_path):
+        rows = pd.DataFrame({"size": [*range(1, N), 10**9]})
+        pq.write_table(pa.Table.from_pandas(rows), tmp_path / "0.parquet")
+
+        # Warnings are errors in all tests.
+        release = st.MST(seed=5, epsilon=5.0).fit(tmp_path, strict=True)
+
+        assert release.schema["size"].upper < 10**9
 
     @pytest.mark.thorough
     def test_of_columns_with_too_many_values_to_hold_they_are_too(self, tmp_path, of_file, monkeypatch):
@@ -568,6 +622,22 @@ class TestCounts:
         assert again.n_rows == 3 * parts.n_rows
 
 
+def written_anew(folder: Path, suffix: str) -> None:
+    """Write a file of the same size again."""
+    file = folder / f"1{suffix}"
+    content = file.read_bytes()
+    # Clocks of file systems are coarse.
+    time.sleep(0.02)
+    file.write_bytes(content)
+
+
+CHANGES = {
+    "one more": lambda folder, suffix: shutil.copy(folder / f"0{suffix}", folder / f"9{suffix}"),
+    "one gone": lambda folder, suffix: (folder / f"1{suffix}").unlink(),
+    "one written anew": written_anew,
+}
+
+
 class TestRefusals:
     def fitted(self, source, declared=None, **options):
         return st.MST(seed=1, **options).fit(source, declared or schema())
@@ -647,6 +717,51 @@ class TestRefusals:
         pq.write_table(arrow(), folder / "new.parquet")
 
         with pytest.raises(DataError, match=r"changed while it was read.*new\.parquet"):
+            _ = [*parts.pieces()]
+
+    @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv", ".jsonl"])
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_of_files_that_change_between_two_questions_name_them(self, change, suffix, tmp_path):
+        folder = in_parts(tmp_path / "parts", 3, suffix=".csv" if suffix == ".jsonl" else suffix)
+        if suffix == ".jsonl":
+            for file in folder.iterdir():
+                pd.read_csv(file).to_json(file.with_suffix(suffix), orient="records", lines=True)
+                file.unlink()
+        journal = tmp_path / "journal"
+
+        def changing(step, done):
+            # The bins are fitted between two passes.
+            if step.startswith("fit the bins") and not (tmp_path / "done").exists():
+                (tmp_path / "done").touch()
+                CHANGES[change](folder, suffix)
+
+        with pytest.raises(
+            DataError, match=rf"the table changed while it was read: '.*[19]\{suffix}' is not"
+        ):
+            self.fitted(folder, journal=journal, progress=changing)
+
+        assert (tmp_path / "done").exists()
+        # What was spent until then stays spent.
+        assert '"spend"' in journal.read_text()
+
+    def test_of_a_folder_that_is_gone_later(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 1)
+        for source in (folder, str(folder / "*.parquet")):
+            parts = parts_of(source, schema())
+            folder.rename(tmp_path / "elsewhere")
+            with pytest.raises(DataError, match=r"changed while it was read.*0\.parquet"):
+                _ = [*parts.pieces()]
+            (tmp_path / "elsewhere").rename(folder)
+
+    def test_of_a_dataset_whose_file_is_written_anew(self, tmp_path):
+        folder = in_parts(tmp_path / "parts", 2)
+        parts = parts_of(pytest.importorskip("pyarrow.dataset").dataset(folder), schema())
+        assert sum(piece.n_rows for piece in parts.pieces()) == N
+
+        rows = pq.read_table(folder / "1.parquet")
+        pq.write_table(rows.slice(1).slice(0), folder / "1.parquet")
+
+        with pytest.raises(DataError, match=r"changed while it was read.*1\.parquet"):
             _ = [*parts.pieces()]
 
     def test_of_a_stream_that_gives_other_records_later(self):

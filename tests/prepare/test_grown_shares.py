@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.prepare.preparation import prepare
+from syntabula.prepare.division import prepare
 from syntabula.prepare.preprocessing import Preprocessing
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.ledger import Ledger

@@ -16,7 +16,7 @@ from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.prepare.discretizer import FittedDiscretizer
-from syntabula.prepare.preparation import prepare
+from syntabula.prepare.division import prepare
 from syntabula.prepare.preprocessing import RareCategories
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator

@@ -61,6 +61,23 @@ class TestFile:
         journal.record_outcome(number, np.array([1]))
         assert sizes == [after_spend, path.stat().st_size]
 
+    def test_a_line_that_was_cut_off_is_taken_away_on_disk(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Journal(path) as journal:
+            journal.record_spend("x", EVENT)
+        whole = path.stat().st_size
+        with path.open("ab") as file:
+            file.write(b'{"cut off')
+        sizes: list[int] = []
+        real = os.fsync
+        monkeypatch.setattr(os, "fsync", lambda fd: (sizes.append(os.fstat(fd).st_size), real(fd))[1])
+
+        with Journal(path):
+            pass
+
+        assert whole in sizes
+
     def test_opening_again_goes_on(self, path: Path) -> None:
         with Journal(path) as journal:
             journal.record_outcome(journal.record_spend("a", EVENT), np.array([1]))

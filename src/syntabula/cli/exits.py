@@ -55,7 +55,6 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.DatasetError, Exit.DATA),
     (errors.SyntabulaError, Exit.ARGUMENTS),
     (KeyboardInterrupt, Exit.INTERRUPTED),
-    (MemoryError, Exit.RESOURCES),
     (OSError, Exit.FILE),
 )
 

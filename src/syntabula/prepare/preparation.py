@@ -1,9 +1,9 @@
-"""Divides the preprocessing budget among columns and spends it."""
+"""What preprocessing may spend on each column, and the spending of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
@@ -14,10 +14,9 @@ from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.domain import Domain
 from syntabula.prepare.atoms import needs_delta
-from syntabula.prepare.discretizer import LEAST_BINS, budget_rice, is_worth_fitting
+from syntabula.prepare.discretizer import budget_rice
 from syntabula.prepare.preprocessing import (
     LEAST_FAILURE,
-    TYPE_SHARE,
     BinCount,
     Part,
     Preprocessing,
@@ -26,14 +25,13 @@ from syntabula.prepare.preprocessing import (
     type_step,
 )
 from syntabula.prepare.refinement import OrderedCodes, Refinement, step_of
-from syntabula.prepare.rounding import steps_of
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import LaplaceEvent
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
-from syntabula.table.schema.columns import Categorical, Ordered
+from syntabula.table.schema.columns import Ordered
 from syntabula.table.schema.schema import Schema, completed, is_whole
 
 if TYPE_CHECKING:
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
     from syntabula.table.parts.points import CountedColumns
     from syntabula.table.parts.raw_parts import RawParts
     from syntabula.table.parts.text_parts import TextParts
-    from syntabula.table.raw import PhysicalType
 
 _COUNT_STEP = "count the records"
 _UNITS_STEP = "count the units by their rows"
@@ -348,113 +345,3 @@ def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: 
     return (
         budget_rice(n_rows, budget.epsilon) if discretizer is None else discretizer.auto_count(budget, n_rows)
     )
-
-
-def prepare(
-    settings: Preprocessing,
-    bins: BinCount,
-    rare: RareCategories | None,
-    schema: Schema | None,
-    found: Mapping[str, PhysicalType],
-    *,
-    types_found: bool = False,
-    learner_delta: Fraction = Fraction(0),
-) -> Preparation:
-    """Divide the preprocessing budget among the columns that need it, by public facts alone.
-
-    Args:
-        settings: The options.
-        bins: Number of bins, or "auto".
-        rare: How rare categories of large columns are merged, and the share for it if nothing else needs budget;
-            None not to merge them.
-        schema: Declares all columns or some, or is None. Wide columns of numbers and times get bins.
-        found: Stored or found type of each undeclared column.
-        types_found: Whether the types of these must be found because none are stored. The shares for that depend
-            only on names.
-        learner_delta: Fraction of delta that the learner needs for draws that may fail, of what finding leaves.
-
-    Raises:
-        SchemaError: If a stored type has no domain to find.
-    """
-    for name, stored in found.items():
-        stored.require_domain(name)
-    declared = {} if schema is None else schema.columns
-    large = () if rare is None or schema is None else _large_columns(rare, schema)
-    wide = {n: c for n, c in declared.items() if isinstance(c, Ordered) and _is_worth(c, bins)}
-    refined = wide if settings.fits_bins else {}
-    ordered = [n for n, p in found.items() if p.is_ordered] if settings.fits_bins else []
-    parts = {
-        name: settings.parts(asks_atoms=column.atoms is None, asks_roundness=bool(steps_of(column)))
-        for name, column in refined.items()
-    }
-    costly = [name for name, asked in parts.items() if asked]
-    count = _count_share(settings, bins)
-    units = _units_share(settings, schema)
-    preparation = Preparation(
-        settings=settings,
-        bins=bins,
-        count=Fraction(0),
-        units=units,
-        domains={},
-        refinements=dict.fromkeys(refined, Fraction(0)),
-        large=large,
-        merging=rare if large else None,
-        learner_delta=learner_delta,
-        parts=parts,
-    )
-    if not found and not (costly or (wide and count)):
-        return preparation
-    parts |= {name: settings.parts(asks_roundness=found[name].kind != "date") for name in ordered}
-    paying = len(found) + len(large) + len(costly)
-    each = (settings.share - count - units) / max(paying, 1)
-    types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
-    rest = each * (1 - TYPE_SHARE) if types_found else each
-    of_codes = {name: rest / 2 if parts[name] else Fraction(0) for name in ordered}
-    return replace(
-        preparation,
-        count=count,
-        types=types,
-        domains={name: rest - of_codes.get(name, Fraction(0)) for name in found},
-        refinements={n: each if n in costly else Fraction(0) for n in refined} | of_codes,
-        merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
-        n_labels=sum(stored.is_labels for stored in found.values()),
-        parts=parts,
-        failing=sum("atoms" in asked and _may_fail(refined.get(name)) for name, asked in parts.items()),
-    )
-
-
-def _may_fail(declared: Ordered | None) -> bool:
-    """Return whether a search for frequent values may need a part of delta; a column without a declaration may."""
-    return declared is None or needs_delta(*declared.span())
-
-
-def _large_columns(rare: RareCategories, schema: Schema) -> tuple[str, ...]:
-    """Return the categorical columns whose rare categories are merged, decided by the declared domain alone.
-
-    Categories that were found privately are already frequent.
-    """
-    return tuple(
-        name
-        for name, column in schema.columns.items()
-        if isinstance(column, Categorical)
-        and column.provenance != "private"
-        and len(column.categories) + column.open + column.nullable >= rare.least_categories
-    )
-
-
-def _count_share(settings: Preprocessing, bins: BinCount) -> Fraction:
-    needed = bins == "auto" or (settings.fitted is not None and settings.fitted.needs_count)
-    return settings.share / 20 if needed else Fraction(0)
-
-
-def _units_share(settings: Preprocessing, schema: Schema | None) -> Fraction:
-    several = schema is not None and (schema.rows_per_unit or 1) > 1
-    return settings.share / 10 if several else Fraction(0)
-
-
-def _is_worth(column: Ordered, bins: BinCount) -> bool:
-    lower, upper, integer = column.span()
-    stated = column.bins if column.bins is not None else bins
-    # The rule's number is not known yet, but its minimum is.
-    count = LEAST_BINS if stated == "auto" else stated
-    return is_worth_fitting(lower, upper, integer=integer, count=count)

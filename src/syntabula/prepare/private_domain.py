@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from syntabula.marginals.distinct import CountedPoints
-from syntabula.marginals.point_folds import CodeFold
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
@@ -25,7 +23,14 @@ from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
-from syntabula.table.coding.levels import MOST_DECIMALS, decimal_levels, time_levels
+from syntabula.table.coding.levels import (
+    CLOCK_LEVELS,
+    CLOCK_RESOLUTIONS,
+    DECIMAL_LEVELS,
+    MOST_DECIMALS,
+    RESOLUTIONS,
+    TIME_LEVELS,
+)
 from syntabula.table.key_names import is_key_name
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
@@ -42,8 +47,7 @@ from syntabula.table.schema.columns import (
     Ordered,
     Time,
 )
-from syntabula.table.schema.number_formats import NumberFormat
-from syntabula.table.schema.time_formats import fitted_format
+from syntabula.table.schema.text_formats import NumberFormat, fitted_format
 
 LEAST_LABEL = 2.0**-18
 """Part of the records that a category holds at least; of a table beyond memory, the others need not be known."""
@@ -57,15 +61,7 @@ KEY_SHARE = Fraction(1, 8)
 MOST_REPEATED = 20
 """Numbers with the name of a key that occur more often than this on average are learned."""
 
-_RESOLUTIONS = list(MICROSECONDS)
-_CLOCK_RESOLUTIONS = [resolution for resolution in MICROSECONDS if resolution not in ("day", "hour")]
-TIME_LEVELS = CodeFold(partial(time_levels, resolutions=_RESOLUTIONS), len(_RESOLUTIONS))
-CLOCK_LEVELS = CodeFold(partial(time_levels, resolutions=_CLOCK_RESOLUTIONS), len(_CLOCK_RESOLUTIONS))
-DECIMAL_LEVELS = CodeFold(decimal_levels, MOST_DECIMALS + 3)
-LEVELS = {"datetime": TIME_LEVELS, "time": CLOCK_LEVELS, "float": DECIMAL_LEVELS}
-"""Levels of fineness by the kind of a column."""
-_UINT64_END = 2**64 - 1
-_INT64_END = 2**63 - 1
+_INT64_END, _UINT64_END = 2**63 - 1, 2**64 - 1
 
 
 def extract_column(
@@ -84,12 +80,10 @@ def extract_column(
     The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
-    without any such category becomes an identifier, whose
-    values are generated anew where they are not missing; so do whole numbers that hardly repeat, in a column with the
-    name of a key. Numbers that pandas holds as categories are treated like
-    text, except that rare ones become missing. The number of decimals of floats and the resolution of times are found
-    too. A column is nullable if clearly more cells are missing than noise could explain; otherwise each record with a
-    missing cell is left out.
+    without any such category becomes an identifier, whose values are generated anew where they are not missing; so do
+    whole numbers that hardly repeat, in a column with the name of a key. Numbers that pandas holds as categories are
+    treated like text, except that rare ones become missing. The number of decimals of floats and the resolution of times
+    are found too. A column is nullable if more cells are missing than noise explains; else their records are left out.
 
     Args:
         name: Name of the column.
@@ -220,9 +214,9 @@ class _Search:
 
     def clock(self) -> Column:
         """Find the resolution; both bounds of a day are known."""
-        column, n_levels = self._curator(self.raw.coded(CLOCK_LEVELS), 0), len(_CLOCK_RESOLUTIONS)
+        column, n_levels = self._curator(self.raw.coded(CLOCK_LEVELS), 0), len(CLOCK_RESOLUTIONS)
         level = extract_level(column, n_levels, share=self.share * LEVEL_SHARE, step=self.step)
-        resolution: Any = _CLOCK_RESOLUTIONS[level]
+        resolution: Any = CLOCK_RESOLUTIONS[level]
         nullable = self._has_missing(self.share * (1 - LEVEL_SHARE))
         return Time(
             resolution=resolution,
@@ -356,8 +350,8 @@ class _Search:
 
     def moment(self) -> Column:
         column = self._curator(self.raw.coded(TIME_LEVELS), 0)
-        level = extract_level(column, len(_RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step)
-        resolution: Any = _RESOLUTIONS[level]
+        level = extract_level(column, len(RESOLUTIONS), share=self.share * LEVEL_SHARE, step=self.step)
+        resolution: Any = RESOLUTIONS[level]
         zone = self.raw.physical.timezone
         # One day inside the limits of the calendar, so that the bounds exist in every time zone.
         ends = [

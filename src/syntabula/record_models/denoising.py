@@ -1,4 +1,4 @@
-"""Draws rows from a `DenoisingNetwork` by numpy: a loaded release needs no torch."""
+"""Draws rows from a `DenoisingNetwork`: a loaded release needs no torch, but uses it where it is faster."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from syntabula.marginals.measurement import FloatArray
 from syntabula.record_models.denoiser import time_waves
 from syntabula.record_models.diffusion import Codes, Stride
+from syntabula.record_models.layer_products import layers_of
 from syntabula.record_models.representation import ColumnLookup, FloatTable, normal_scores
 
 ROWS_AT_ONCE = 4096
@@ -59,10 +60,8 @@ class Denoising:
         ends = len(self._numbers) + np.cumsum([0, *(lookups[j].size for j in self._codes)])
         self._blocks = {j: slice(a, b) for j, a, b in zip(self._codes, ends[:-1], ends[1:], strict=True)}
         self._width = int(ends[-1])
-        self._matrices = {
-            name: np.ascontiguousarray(array.T) for name, array in weights.items() if array.ndim == 2
-        }
-        self._biases = {name: array[:, None] for name, array in weights.items() if array.ndim == 1}
+        self._layers = layers_of(weights)
+        self._known = np.ascontiguousarray(weights["known"].T)
         ends = np.cumsum([lookups[j].size - 1 for j in self._numbers])
         self._cuts = np.split(weights["cuts"], ends[:-1]) if self._numbers else []
         self._told = self._told_of_levels(weights)
@@ -95,7 +94,7 @@ class Denoising:
         unknown = known == 0
         self._put_back(rows, numbers, given, unknown)
         # What is known stays the same all the way.
-        known_part = self._matrices["known"] @ known if given else np.float32(0.0)
+        known_part = self._known @ known if given else np.float32(0.0)
         before: tuple[FloatTable, float] | None = None
         for told, later, earlier in zip(self._told, self._levels[:-1], self._levels[1:], strict=True):
             stride = Stride(float(self._kept[later]), float(self._kept[earlier]))
@@ -145,16 +144,7 @@ class Denoising:
         every = np.arange(len(rows))
         for j in self._codes:
             inputs[self._blocks[j].start + rows[:, j], every] = 1.0
-        hidden = self._matrices["in"] @ inputs
-        hidden += told
-        layer = 0
-        while f"layer/{layer}" in self._matrices:
-            hidden = self._matrices[f"layer/{layer}"] @ hidden
-            hidden += self._biases[f"bias/{layer}"]
-            np.maximum(hidden, 0.0, out=hidden)
-            layer += 1
-        said: FloatTable = self._matrices["out"] @ hidden
-        said += self._biases["bias/out"]
+        said = self._layers(inputs, told)
         for j in self._codes:
             of_itself = math.log1p(kept / (1 - kept) * self._lookups[j].size)
             said[self._blocks[j].start + rows[:, j], every] += np.float32(of_itself)

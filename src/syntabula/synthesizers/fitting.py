@@ -34,16 +34,15 @@ from syntabula.synthesizers.plan import (
     preparation_of,
     unit_of,
 )
-from syntabula.synthesizers.reading import counted_columns, encoded, in_parts, untyped
+from syntabula.synthesizers.reading import counted_columns, encoded, opened, stored_types, to_find, untyped
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
 from syntabula.table.coding.codec import Codec, Coercions
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.raw import PhysicalType, RawTable
-from syntabula.table.read import read
+from syntabula.table.raw import RawTable
 from syntabula.table.rules.at_work import learned_part, row_rules
 from syntabula.table.schema.columns import Identifier
-from syntabula.table.schema.schema import Schema, check_declared, is_whole, undeclared
+from syntabula.table.schema.schema import Schema, check_declared, is_whole
 
 if TYPE_CHECKING:
     from syntabula.models.base import Model
@@ -84,7 +83,7 @@ def fit(
             check_declared_memory(method, declared)
     if method.progress is not None:
         method.progress(_READ, 0.0)
-    with _opened(method, source, schema, judged=judging is not None) as table:
+    with opened(method, source, schema, judged=judging is not None) as table:
         # Without a schema, the JSON records determine which columns there are, and their order.
         of_json = isinstance(table, RawTable | RawParts) and table.origin.container == "jsonl"
         keys_read = of_json and not is_whole(schema)
@@ -150,19 +149,19 @@ def fit_table(
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
         schema = rules.learned_schema
-        if isinstance(source, RawTable | RawParts):
+        if isinstance(source, RawTable | RawParts) and not types_found:
             source = _learned(rules, source, strict=strict)
     is_exact = budget_of(method).currency == "none"
     facts = TableFacts(
         schema=schema,
-        physical=_stored_types(source),
+        physical=stored_types(source),
         n_rows=source.n_rows if is_exact else GUESSED_ROWS,
         types_found=types_found,
     )
     named, (method, chosen) = method.name, method.chosen_for(facts)
     report = method.progress or (lambda step, done: None)
     computed = () if rules is None else (*rules.compiled.derived,)
-    found = _to_find(source, schema, computed)
+    found = to_find(source, schema, computed)
     if found and units is None and not is_exact:
         from syntabula.table.key_names import keys_of_persons, warning_of_keys
 
@@ -185,7 +184,7 @@ def fit_table(
     else:
         typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
         table = typed if rules is None else _learned(rules, typed, strict=strict)
-        found = _to_find(table, schema, computed)
+        found = to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, types_found=True)
         columns = counted_columns(table, prepared) if isinstance(table, RawParts) else None
     raw = table if isinstance(table, RawTable) else columns
@@ -313,41 +312,12 @@ def _with_found(rules: RowRules, declared: Schema, learned: Schema, names: Itera
     return found
 
 
-def _opened(
-    method: Settings, source: Any, schema: Schema | None, *, judged: bool
-) -> AbstractContextManager[RawTable | DelimitedFile | RawParts]:
-    if (parts := in_parts(method, source, schema, judged=judged)) is not None:
-        return parts
-    if not is_whole(schema) and not method.allow_observed:
-        from syntabula.table.files.delimited import delimited_file, is_delimited
-
-        if is_delimited(source):
-            return delimited_file(source, schema)
-    return nullcontext(read(source, schema))
-
-
 def _opened_journal(method: Settings) -> AbstractContextManager[Journal | None]:
     if method.journal is None:
         return nullcontext()
     from syntabula.privacy.journal import Journal
 
     return Journal(method.journal, must_exist=method.resume)
-
-
-def _to_find(
-    source: RawTable | DelimitedFile | RawParts, schema: Schema | None, computed: Sequence[str]
-) -> dict[str, PhysicalType]:
-    """Return the stored types of the columns whose domains have to be found; those that rules compute have none."""
-    physical = _stored_types(source)
-    return {name: physical[name] for name in undeclared(physical, schema) if name not in computed}
-
-
-def _stored_types(source: RawTable | DelimitedFile | RawParts) -> Mapping[str, PhysicalType]:
-    if isinstance(source, RawParts):
-        return {name: stored.physical for name, stored in source.stored.items()}
-    if isinstance(source, RawTable):
-        return {name: column.physical for name, column in source.columns.items()}
-    return source.physical
 
 
 def _ledger(

@@ -12,7 +12,8 @@ from syntabula._planning import memory_alone
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.point_folds import HELD_VALUES
-from syntabula.prepare.preparation import Preparation, prepare, usual_bins
+from syntabula.prepare.division import prepare
+from syntabula.prepare.preparation import Preparation, usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.pricing import standard_deviation, whole_count
 from syntabula.privacy.statement import folded

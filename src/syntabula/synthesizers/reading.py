@@ -1,8 +1,10 @@
-"""How a fit reads a table in parts: when it does, what it asks of raw columns, and the engine that counts codes."""
+"""How a fit reads a table: in parts or whole, what it asks of raw columns, and the engine that counts codes."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,12 +14,11 @@ from syntabula.marginals.counting import CountingEngine, engine_for
 from syntabula.privacy.units import LateUnits, Units
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.sources import may_have_parts, needs_parts, parts_of
-from syntabula.table.raw import TEXT_FORMATS, RawTable
-from syntabula.table.schema.schema import Schema, is_whole
+from syntabula.table.raw import TEXT_FORMATS, PhysicalType, RawTable
+from syntabula.table.read import read
+from syntabula.table.schema.schema import Schema, is_whole, undeclared
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
     from syntabula.table.coding.codec import Codec, Coercions
@@ -28,7 +29,32 @@ if TYPE_CHECKING:
     from syntabula.table.parts.text_parts import TextParts
 
 
-def in_parts(
+def opened(
+    method: Settings, source: Any, schema: Schema | None, *, judged: bool = False
+) -> AbstractContextManager[RawTable | DelimitedFile | RawParts]:
+    """Return the table: in parts, in memory, or a text file whose types are not known yet.
+
+    Args:
+        method: The synthesizer.
+        source: The table.
+        schema: The declared columns.
+        judged: Whether the model is measured against the table.
+
+    Raises:
+        ArgumentError: If the table can be read in parts alone, and that is not possible here.
+        DataError: If it cannot be read.
+    """
+    if (parts := _in_parts(method, source, schema, judged=judged)) is not None:
+        return parts
+    if not is_whole(schema) and not method.allow_observed:
+        from syntabula.table.files.delimited import delimited_file, is_delimited
+
+        if is_delimited(source):
+            return delimited_file(source, schema)
+    return nullcontext(read(source, schema))
+
+
+def _in_parts(
     method: Settings, source: Any, schema: Schema | None, *, judged: bool = False
 ) -> RawParts | None:
     """Return a table in parts; None if it is read into memory, as tables of usual size are.
@@ -65,8 +91,6 @@ def _objection(method: Settings, schema: Schema | None, *, judged: bool) -> str 
             "cannot be read for domains that are observed; draft a schema from one of its files with `syntabula schema "
             "FILE`, check it, and give it, or leave out allow_observed, so that domains are found privately"
         )
-    if not is_whole(schema) and schema is not None and schema.rules is not None:
-        return "has rules and undeclared columns, which are not found in parts yet; declare all columns"
     return "cannot be searched for options yet; fit one set of options" if judged else None
 
 
@@ -83,10 +107,27 @@ def untyped(source: RawTable | DelimitedFile | RawParts) -> DelimitedFile | Text
     return source if isinstance(source, TextParts) else None
 
 
+def stored_types(source: RawTable | DelimitedFile | RawParts) -> Mapping[str, PhysicalType]:
+    """Return the type of each column as the source stores it."""
+    if isinstance(source, RawParts):
+        return {name: stored.physical for name, stored in source.stored.items()}
+    if isinstance(source, RawTable):
+        return {name: column.physical for name, column in source.columns.items()}
+    return source.physical
+
+
+def to_find(
+    source: RawTable | DelimitedFile | RawParts, schema: Schema | None, computed: Collection[str]
+) -> dict[str, PhysicalType]:
+    """Return the stored types of the columns whose domains have to be found; those that rules compute have none."""
+    physical = stored_types(source)
+    return {name: physical[name] for name in undeclared(physical, schema) if name not in computed}
+
+
 def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | FoundParts:
     """Return what one pass finds of the columns whose domains or bins depend on the values; it reads no others."""
     if not is_whole(parts.schema):
-        from syntabula.prepare.private_domain import LEVELS
+        from syntabula.table.coding.levels import LEVELS
         from syntabula.table.key_names import is_key_name
         from syntabula.table.parts.found_parts import found_parts
 
@@ -119,7 +160,7 @@ def encoded(
     from syntabula.marginals.passes import PassEngine
     from syntabula.table.parts.encoded_parts import EncodedParts
 
-    parts = EncodedParts(table, codec)
+    parts = EncodedParts(table, codec, found)
     engine = PassEngine(parts, codec.domain, limit_mb=method.memory_mb)
     engine.read()
     # Most methods ask for nothing further, and have the memory for themselves.

@@ -313,10 +313,10 @@ class Release:
         return rows.shares()
 
     def lost_columns(self) -> list[str]:
-        """Return the columns that were found privately and carry no information, as noise hid what they held.
+        """Return the columns that were found privately and carry no information.
 
-        They hold running numbers, one value, or "other" in nine of ten rows. This costs no privacy. Declare them in a
-        schema, raise epsilon, or leave them out.
+        They hold running numbers, one value, or "other" in nine of ten rows: noise hid what they held, or there was no
+        more to find. This costs no privacy. Declare them in a schema, raise epsilon, or leave them out.
         """
         found = self.privacy.columns_of("private")
         if not found:

@@ -37,9 +37,8 @@ from syntabula.table.schema.columns import (
     time_zone,
 )
 from syntabula.table.schema.key_patterns import KeyPattern, pattern_of
-from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
-from syntabula.table.schema.time_formats import fitted_format
+from syntabula.table.schema.text_formats import NumberFormat, fitted_format
 
 FEW_VALUES = 20
 """Integers with at most this many distinct values become categories; fewer rows than this show no identifier."""

@@ -96,10 +96,13 @@ refused_file(
     "array",
     name="t.jsonl",
 )
-refused_file(
-    "JSON Lines with a byte order mark", b"\xef\xbb\xbf" + JSONL, "line 1", "byte order mark", name="t.jsonl"
-)
 refused_file("JSON Lines in UTF-16", JSONL.decode().encode("utf-16"), "line 1", "UTF-16", name="t.jsonl")
+
+
+@case("text files", "JSON Lines with a byte order mark are read")
+def _(folder):
+    (folder / "t.jsonl").write_bytes(b"\xef\xbb\xbf" + JSONL)
+    assert_within(fit(folder / "t.jsonl", SCHEMA).sample(50, seed=1), SCHEMA)
 
 
 @case("text files", "line ends of Windows throughout are read")

@@ -73,7 +73,7 @@ JSON = {
     "null": (2, "not a JSON object", RECORD + b"null\n"),
     "bytes that are no text": (2, "not UTF-8", RECORD + b'{"job": "co\xffok"}\n'),
     "half of a surrogate pair": (2, "surrogate", RECORD + b'{"job": "\\ud800"}\n'),
-    "a byte order mark": (1, "byte order mark", b"\xef\xbb\xbf" + RECORD),
+    "a cut line after a byte order mark": (2, "not valid JSON", b"\xef\xbb\xbf" + RECORD + b'{"age": 3,\n'),
     "UTF-16": (1, "UTF-16", RECORD.decode().encode("utf-16")),
     "values nested too deep": (2, "nested", RECORD + b'{"age": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"),
 }
@@ -119,10 +119,12 @@ def test_good_files_have_no_fault(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(
         b"\xef\xbb\xbf" + HEADER + ROW + b'1,"a\r\nb\rc ""d"",",\n\n2,,3,\n4,x,5'
     )
-    (tmp_path / "t.jsonl").write_bytes(RECORD + b"\n" + RECORD.strip())
+    (tmp_path / "t.jsonl").write_bytes(b"\xef\xbb\xbf" + RECORD + b"\n" + RECORD.strip())
 
     assert delimited_fault(str(tmp_path / "t.csv"), "none", ",;") is None
     assert json_fault(str(tmp_path / "t.jsonl"), "none") is None
+    assert read_table(tmp_path / "t.csv").n_rows == 4
+    assert read_table(tmp_path / "t.jsonl").n_rows == 2
     assert read_table(tmp_path / "t.csv").n_rows == 4
 
 

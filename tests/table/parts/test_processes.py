@@ -101,7 +101,7 @@ class TestProcesses:
         assert len(pools) == 1
         assert multiprocessing.active_children() == []
 
-    @pytest.mark.parametrize("kind", [KeyboardInterrupt, DataError])
+    @pytest.mark.parametrize("kind", [KeyboardInterrupt, pytest.param(DataError, marks=pytest.mark.thorough)])
     def test_end_if_the_fit_ends_between_passes(self, kind, folder, pools) -> None:
         running: list[int] = []
 

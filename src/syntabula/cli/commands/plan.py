@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,21 +67,25 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         )
     from syntabula.table.draft import whole_schema
     from syntabula.table.files.delimited import delimited_file, is_delimited
-    from syntabula.table.parts.sources import may_have_parts, parts_of
+    from syntabula.table.parts.sources import is_json_lines, may_have_parts, parts_of
     from syntabula.table.parts.text_parts import TextParts
     from syntabula.table.raw import PhysicalType
     from syntabula.table.read import read
-    from syntabula.table.schema.schema import listed, undeclared
+    from syntabula.table.schema.schema import undeclared
 
-    if may_have_parts(table) and not request.observed:
+    in_parts = may_have_parts(table)
+    # All cells of JSON have to be seen, and memory need not hold them.
+    if not request.observed and (in_parts or is_json_lines(table)):
         parts = parts_of(table, schema)
         declared = PhysicalType("other", "declared")
-        stored = {n: parts.stored[n].physical if n in parts.stored else declared for n in parts.names}
+        physical = {n: parts.stored[n].physical if n in parts.stored else declared for n in parts.names}
         types_found = isinstance(parts, TextParts)
-        in_parts: Plan = synthesizer.plan(
-            schema, assume_rows, physical=stored, types_found=types_found, in_parts=True
+        planned = synthesizer.plan(
+            schema, assume_rows, physical=physical, types_found=types_found, in_parts=in_parts
         )
-        return in_parts
+        if not types_found:
+            _note_types(undeclared(physical, schema), console)
+        return planned
     if is_delimited(table) and not request.observed:
         with delimited_file(table, schema) as file:
             planned = synthesizer.plan(schema, assume_rows, physical=file.physical, types_found=True)
@@ -91,9 +96,16 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         return planned
     physical = {name: column.physical for name, column in raw.columns.items()}
     planned = synthesizer.plan(schema, assume_rows, physical=physical)
-    if found := undeclared(physical, schema):
+    _note_types(undeclared(physical, schema), console)
+    return planned
+
+
+def _note_types(found: Sequence[str], console: Console) -> None:
+    """Say that a plan is not private if it shows the types of these columns."""
+    from syntabula.table.schema.schema import listed
+
+    if found:
         console.note(
             f"note: this plan shows which of {listed(found)} are numbers. It is not private unless their stored types "
             "are public: a single record may have decided them"
         )
-    return planned

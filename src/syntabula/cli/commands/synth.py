@@ -189,8 +189,8 @@ def _of_lost(names: list[str], release: Release) -> str:
     """Say how many columns carry no information, which, and what to do."""
     shown = ", ".join(map(repr, names[:20])) + (" and others" if len(names) > 20 else "")
     return (
-        f"{len(names)} of {len(release.schema.columns)} columns carry no information, as noise hid what they hold: "
-        f"{shown}; declare them in a schema, or raise epsilon"
+        f"{len(names)} of {len(release.schema.columns)} columns carry no information, as noise hid what they hold, or "
+        f"they hold one value: {shown}; declare them in a schema, or raise epsilon"
     )
 
 

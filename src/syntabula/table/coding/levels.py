@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.marginals.point_folds import CodeFold
 from syntabula.table.schema.columns import MAX_GRID, MICROSECONDS
 
 MOST_DECIMALS = 6
@@ -30,3 +32,12 @@ def decimal_levels(values: NDArray[np.float64]) -> NDArray[np.int64]:
         inside = np.flatnonzero(np.abs(values) <= MAX_GRID / scale)
         levels[inside[np.rint(values[inside] * scale) / scale == values[inside]]] = decimals
     return levels
+
+
+RESOLUTIONS = list(MICROSECONDS)
+CLOCK_RESOLUTIONS = [resolution for resolution in MICROSECONDS if resolution not in ("day", "hour")]
+TIME_LEVELS = CodeFold(partial(time_levels, resolutions=RESOLUTIONS), len(RESOLUTIONS))
+CLOCK_LEVELS = CodeFold(partial(time_levels, resolutions=CLOCK_RESOLUTIONS), len(CLOCK_RESOLUTIONS))
+DECIMAL_LEVELS = CodeFold(decimal_levels, MOST_DECIMALS + 3)
+LEVELS = {"datetime": TIME_LEVELS, "time": CLOCK_LEVELS, "float": DECIMAL_LEVELS}
+"""Levels of fineness by the kind of a column."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -12,13 +13,19 @@ import numpy as np
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
-from syntabula.table.database import connection, interruptible, one_file, quoted
+from syntabula.table.database import connection, in_order, interruptible, one_file, quoted
 from syntabula.table.files.declared_cells import read_texts
 from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
 from syntabula.table.raw import RawColumn, check_names
 from syntabula.table.schema.columns import Column, Numeric
-from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, is_whole
+from syntabula.table.schema.text_formats import NumberFormat
+
+ROWS_AT_ONCE = 2**14
+"""Objects of a batch: with twenty keys each they take about 40 MB."""
+
+NULL = b"null"
+"""How a missing cell is written."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?")
@@ -48,9 +55,10 @@ def read_json_lines(
             never its content.
     """
     if is_whole(schema):
-        return _declared(rows_of(path, compression), schema)
+        return _declared(path, compression, schema)
     # Declared columns are read as written.
-    rows = rows_of(path, compression, Any if schema is None else msgspec.Raw)
+    batches = row_batches(path, compression, Any if schema is None else msgspec.Raw)
+    rows = [row for batch in batches for row in batch]
     names = list(dict.fromkeys(key for row in rows for key in row))
     if not rows:
         raise DataError(f"{path!r} is empty; write one object per line, with a key for each column")
@@ -63,27 +71,37 @@ def read_json_lines(
     return {name: (declared | found)[name] for name in names}, len(rows)
 
 
-def rows_of(path: str, compression: str, cell: Any = msgspec.Raw) -> list[dict[str, Any]]:
-    """Return the objects of a file, by key with the values as written, or as `cell` decodes them."""
+def row_batches(path: str, compression: str, cell: Any) -> Iterator[list[dict[str, Any]]]:
+    """Yield the objects of a file, some at a time: by key what `cell` decodes each value to; see `record_batches`."""
+    return record_batches(path, compression, dict[str, cell])
+
+
+def record_batches(path: str, compression: str, kind: Any) -> Iterator[list[Any]]:
+    """Yield the objects of a file, some at a time, as what a type of msgspec decodes them to.
+
+    DuckDB cuts the text into objects, in one thread, and holds no more than it is asked for. Arrow's own reader of JSON
+    is not used, since it rounds numbers to floats.
+
+    Raises:
+        DataError: If a line is not a JSON object; the message names the line, never its content.
+    """
     import duckdb
 
+    # DuckDB 1 has another word than its reader of delimited text.
+    packed = "uncompressed" if compression == "none" else compression
     query = (
         f"SELECT json::VARCHAR FROM read_json_objects({one_file(path)}, format='newline_delimited', "
-        f"compression={quoted(compression)})"
+        f"compression={quoted(packed)})"
     )
+    decoder = msgspec.json.Decoder(kind)
     with connection() as database:
+        in_order(database)
         try:
-            lines = interruptible(database, lambda: database.execute(query).fetchall())
-        except duckdb.Error:
+            interruptible(database, lambda: database.execute(query))
+            while lines := interruptible(database, lambda: database.fetchmany(ROWS_AT_ONCE)):
+                yield [decoder.decode(text) for (text,) in lines]
+        except (duckdb.Error, msgspec.DecodeError, RecursionError):
             raise DataError(_fault(path, compression)) from None
-    decoder = msgspec.json.Decoder(dict[str, cell])
-    rows = []
-    for (text,) in lines:
-        try:
-            rows.append(decoder.decode(text))
-        except (msgspec.DecodeError, RecursionError):
-            raise DataError(_fault(path, compression)) from None
-    return rows
 
 
 def _fault(path: str, compression: str) -> str:
@@ -96,28 +114,46 @@ def _fault(path: str, compression: str) -> str:
     )
 
 
-def _declared(rows: list[dict[str, Any]], schema: Schema) -> tuple[dict[str, RawColumn], int]:
-    if any(key not in schema for row in rows for key in row):
+def _declared(path: str, compression: str, schema: Schema) -> tuple[dict[str, RawColumn], int]:
+    texts: dict[str, list[str | None]] = {name: [] for name in schema}
+    warned = False
+    for rows in row_batches(path, compression, msgspec.Raw):
+        warned = warned or warn_of_other_keys(rows, schema)
+        for name, cells in texts.items():
+            cells += texts_in(rows, name, schema[name])
+    return read_texts(texts, schema)
+
+
+def warn_of_other_keys(rows: list[dict[str, Any]], schema: Schema) -> bool:
+    """Warn of keys that a schema of all columns does not declare; returns whether there are any."""
+    declared = schema.columns.keys()
+    others = any(not row.keys() <= declared for row in rows)
+    if others:
         warn_caller(
             CoercionWarning("some records have keys that the schema does not declare; they are ignored")
         )
-    return read_texts({name: texts_in(rows, name, schema[name]) for name in schema}, schema)
+    return others
 
 
 def texts_in(rows: list[dict[str, Any]], name: str, column: Column) -> list[str | None]:
     """Return the text of each cell of a declared column: that of a string, or anything else as written."""
-    form = column.format if isinstance(column, Numeric) else None
-    return [_text(row.get(name), None if form is None else NumberFormat.of(form)) for row in rows]
+    form = number_format(column)
+    return [text_of(NULL if (cell := row.get(name)) is None else bytes(cell), form) for row in rows]
 
 
-def _text(cell: msgspec.Raw | None, form: NumberFormat | None) -> str | None:
+def number_format(column: Column) -> NumberFormat | None:
+    """Return the form that a column declares for its numbers, if any."""
+    stated = column.format if isinstance(column, Numeric) else None
+    return None if stated is None else NumberFormat.of(stated)
+
+
+def text_of(written: bytes, form: NumberFormat | None) -> str | None:
     """Return the text of a string, and anything else as written; a number in the form that its column declares."""
-    written = b"null" if cell is None else bytes(cell)
     if written.startswith(b'"'):
         return msgspec.json.decode(written, type=str)
     if form is not None and written[:1] in b"-0123456789":
         return form.written(Decimal(written.decode()))
-    return None if written == b"null" else written.decode()
+    return None if written == NULL else written.decode()
 
 
 def value_of(cell: msgspec.Raw | None) -> Any:

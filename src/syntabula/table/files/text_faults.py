@@ -159,12 +159,10 @@ def _check_delimited(raw: IO[bytes], delimiters: str) -> None:
 
 def _check_json(raw: IO[bytes]) -> None:
     for number, line in enumerate(raw, start=1):
-        if number == 1 and line.startswith(codecs.BOM_UTF8):
-            raise _Fault(1, "begins with a byte order mark; save the file in UTF-8 without one")
         if not line.strip():
             continue
         try:
-            text = line.decode("utf-8")
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise _Fault(number, _NOT_UTF_8) from None
         if text.lstrip().startswith("["):

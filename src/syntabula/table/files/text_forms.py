@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from syntabula.table.database import connection, quoted
 from syntabula.table.frames.object_columns import object_array, to_objects
 from syntabula.table.raw import PhysicalType, RawColumn
-from syntabula.table.schema.number_formats import NumberFormat
+from syntabula.table.schema.text_formats import NumberFormat
 from syntabula.table.schema.time_columns import MICROSECONDS, microseconds
 
 _PLAIN_TIME = "%Y-%m-%d %H:%M:%S.%f"

@@ -46,8 +46,8 @@ from syntabula.table.schema.columns import (
     Numeric,
     time_zone,
 )
-from syntabula.table.schema.number_formats import NumberFormat
 from syntabula.table.schema.schema import Schema, listed
+from syntabula.table.schema.text_formats import NumberFormat
 
 _EXACT = 2**53
 _BEYOND_64_BITS = 2**64

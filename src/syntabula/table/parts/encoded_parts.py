@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,14 +26,16 @@ class EncodedParts:
     Args:
         raw: The table.
         codec: Encodes each record by itself, so parts do not matter.
+        found: Columns whose domains were found; see `Codec.encode`.
 
     Attributes:
         coercions: What did not fit the codec, in the first pass; None before it.
     """
 
-    def __init__(self, raw: RawParts, codec: Codec) -> None:
+    def __init__(self, raw: RawParts, codec: Codec, found: Collection[str] = ()) -> None:
         self._raw = raw
         self._codec = codec
+        self._found = frozenset(found)
         self.coercions: Coercions | None = None
 
     @property
@@ -43,7 +45,7 @@ class EncodedParts:
 
     def fold(self, fold: Fold[EncodedTable]) -> State:
         """Return the state of all records, in one pass."""
-        encoding = EncodeFold(self._codec, fold)
+        encoding = EncodeFold(self._codec, fold, self._found)
         state = self._raw.fold(encoding)
         self.coercions = encoding.coercions(state)
         return encoding.inner(state)
@@ -69,10 +71,12 @@ class EncodeFold(Fold[RawTable]):
     Attributes:
         codec: The codec.
         fold: What is asked of the codes.
+        found: Columns whose domains were found; values that these leave out are not counted.
     """
 
     codec: Codec
     fold: Fold[EncodedTable]
+    found: frozenset[str] = frozenset()
 
     def start(self) -> State:
         """Return the state of no records."""
@@ -87,7 +91,7 @@ class EncodeFold(Fold[RawTable]):
 
     def add(self, state: State, part: RawTable) -> None:
         """Add the records of a part."""
-        encoded, coercions = self.codec.encode(part)
+        encoded, coercions = self.codec.encode(part, found=self.found)
         self.fold.add(self.inner(state), encoded)
         for position, name in enumerate(self.codec.domain):
             for row, kind in enumerate(_KINDS):

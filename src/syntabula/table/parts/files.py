@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from syntabula._extras import require
@@ -15,30 +15,11 @@ from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart
 from syntabula.table.parts.part_reading import Part, failures_of
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.snapshot import Snapshot
-from syntabula.table.raw import TEXT_FORMATS, Container, RawTable
+from syntabula.table.raw import TEXT_FORMATS, Container
 from syntabula.table.schema.schema import Schema
 
 _LEAST_PER_PROCESS = 2**24
 """Bytes of Parquet that take about as long to read and count as a process to start."""
-
-
-@dataclass(frozen=True)
-class TextPart:
-    """A file of JSON Lines, which is in memory while it is read."""
-
-    path: str
-
-    @property
-    def place(self) -> str:
-        """What a message calls it."""
-        return repr(self.path)
-
-    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
-        """Yield the records, in one piece; see `Part.tables`."""
-        del columns
-        from syntabula.table.read import read
-
-        yield read(self.path, schema)
 
 
 def usual_workers(source: str | os.PathLike[str]) -> int:
@@ -47,7 +28,7 @@ def usual_workers(source: str | os.PathLike[str]) -> int:
     counted = getattr(os, "sched_getaffinity", None)
     processors = (os.cpu_count() or 1) if counted is None else len(counted(0))
     most = min(processors, snapshot.size // _LEAST_PER_PROCESS)
-    paths = [path for path, _, _ in snapshot.stamps]
+    paths = snapshot.paths
     if any(file_format(path).container in TEXT_FORMATS for path in paths):
         # A process that begins within a text file reads what is before it, which others read too.
         most = min(most, len(paths))
@@ -71,7 +52,7 @@ def file_parts(source: str | os.PathLike[str], schema: Schema | None, *, workers
     """
     place = os.path.abspath(os.fspath(source))
     snapshot = Snapshot.of(partial(_listed, place))
-    paths = [path for path, _, _ in snapshot.stamps]
+    paths = snapshot.paths
     if not paths:
         what = "the folder" if os.path.isdir(place) else "the pattern"
         raise DataError(f"{what} {os.fspath(source)!r} holds no file of a table; check the path")
@@ -80,6 +61,14 @@ def file_parts(source: str | os.PathLike[str], schema: Schema | None, *, workers
         shown = " and ".join(repr(path) for path in [*formats.values()][:2])
         raise DataError(f"the files of a table must have one format, but {shown} differ; give one of them")
     container = next(iter(formats))
+    if container == "jsonl":
+        from syntabula.table.parts.json_parts import json_parts
+
+        return json_parts(snapshot, schema, workers=workers)
+    if container in TEXT_FORMATS:
+        from syntabula.table.parts.text_parts import text_parts
+
+        return text_parts(snapshot, container, schema, workers=workers)
     parts = [part for path in paths for part in _parts(path, container, schema)]
     return RawParts(container, schema, tuple(parts), workers, snapshot)
 
@@ -118,8 +107,6 @@ def _parts(path: str, container: Container, schema: Schema | None) -> list[Part]
     check_readable(path)
     if container == "arrow":
         return [ArrowPart(path)]
-    if container != "parquet":
-        return [TextPart(path)]
     parquet = require("pyarrow.parquet", "arrow")
     try:
         metadata = parquet.read_metadata(path)

@@ -1,38 +1,51 @@
-"""JSON Lines files in parts of which not all columns are declared: names and types are those of all cells."""
+"""JSON Lines files in parts, batch by batch; where not all columns are declared, their types are those of all cells."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from msgspec import Raw, defstruct, json
+from numpy.typing import NDArray
 
+from syntabula._extras import require
 from syntabula.errors import DataError
-from syntabula.table.files.declared_cells import read_texts
 from syntabula.table.files.formats import check_readable, file_format
-from syntabula.table.files.json_reading import parsed, rows_of, texts_in, value_of
-from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array
-from syntabula.table.parts.files import TextPart
+from syntabula.table.files.json_reading import (
+    NULL,
+    number_format,
+    parsed,
+    record_batches,
+    row_batches,
+    text_of,
+    warn_of_other_keys,
+)
+from syntabula.table.files.text_batches import cell_reader
+from syntabula.table.frames.object_columns import column_from_objects, object_array
 from syntabula.table.parts.part_reading import failures_of
 from syntabula.table.parts.raw_parts import RawParts
+from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.parts.stored_type import StoredType
 from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable, check_names
-from syntabula.table.schema.schema import Schema, undeclared
+from syntabula.table.schema.schema import Schema, is_whole, undeclared
 
 _EXACT = 2**53
 _TEXT = StoredType(PhysicalType("text", "JSON"), PhysicalType("text", "JSON"), np.dtype(object))
 _MOMENTS = ("date", "datetime")
+_GAP = Raw(NULL)
 
 
 @dataclass
 class _Seen:
-    """What the cells of a column are, of all files so far.
+    """What the cells of a column are, of all batches so far.
 
     Attributes:
         types: Types of present cells.
-        texts: Physical types of its texts, file by file.
+        texts: Physical types of its texts, batch by batch.
         least: The smallest whole number, or 0.
         most: The largest, or 0.
     """
@@ -43,8 +56,8 @@ class _Seen:
     most: int = 0
 
     def add(self, cells: Sequence[Any]) -> None:
-        """Add the cells of a file."""
-        present = [cell for cell in cells if not is_missing(cell)]
+        """Add the distinct cells of a batch."""
+        present = [cell for cell in cells if cell is not None]
         self.types |= {*map(type, present)}
         whole = [cell for cell in present if type(cell) is int]
         self.least, self.most = min([self.least, *whole]), max([self.most, *whole])
@@ -53,7 +66,7 @@ class _Seen:
 
     @property
     def stored(self) -> StoredType:
-        """The type that reads all cells, as `column_from_objects` finds it for one file."""
+        """The type that reads all cells, as `column_from_objects` finds it for all at once."""
         if self.types <= {str}:
             physical = next(iter(self.texts)) if len(self.texts) == 1 else _TEXT.physical
             return _TEXT if physical.kind == "text" else StoredType(physical, physical, np.dtype(np.int64))
@@ -66,17 +79,19 @@ class _Seen:
 
 @dataclass(frozen=True)
 class JsonPart:
-    """A JSON Lines file, which is in memory while it is read.
+    """A JSON Lines file.
 
     Attributes:
         path: The file.
-        schema: Declares some columns, or none.
+        schema: Declares all columns, or some, or none.
         stored: Types of the others.
+        names: Names of all columns that are read. Declared ones that no record has are read if all are declared.
     """
 
     path: str
     schema: Schema | None
     stored: Mapping[str, StoredType]
+    names: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -84,56 +99,91 @@ class JsonPart:
         return repr(self.path)
 
     def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
-        """Yield the records, in one piece; see `Part.tables`."""
+        """Yield the records; see `Part.tables`."""
         del schema
-        rows = rows_of(self.path, file_format(self.path).compression)
-        declared = {} if self.schema is None else self.schema.columns
-        wanted = [n for n in [*declared, *self.stored] if columns is None or n in columns]
-        read: dict[str, RawColumn] = {}
-        if self.schema is not None and (
-            texts := {n: texts_in(rows, n, declared[n]) for n in wanted if n in declared}
-        ):
-            read |= read_texts(texts, self.schema)[0]
-        for name in wanted:
-            if name in self.stored:
-                read[name] = _as_stored([value_of(row.get(name)) for row in rows], self.stored[name])
-        yield RawTable(read, len(rows), Origin("jsonl", {}))
+        arrow = require("pyarrow", "arrow")
+        with cell_reader(self.schema, {}) as reader:
+            for n_rows, cells in self._written(columns):
+                texts, read = {}, dict[str, RawColumn]()
+                for name, written in cells.items():
+                    # Each distinct cell is read once.
+                    distinct, places = _distinct(written)
+                    if name in self.stored:
+                        values = [json.decode(cell) for cell in distinct]
+                        read[name] = _as_stored(values, self.stored[name]).take(places)
+                    elif self.schema is not None:
+                        form = number_format(self.schema[name])
+                        texts[name] = arrow.array(
+                            [text_of(cell, form) for cell in distinct], arrow.string()
+                        ).take(arrow.array(places))
+                read |= reader.columns(arrow.table(texts))
+                yield RawTable(read, n_rows, Origin("jsonl", {}))
+
+    def _written(self, columns: Sequence[str] | None) -> Iterator[tuple[int, dict[str, list[bytes]]]]:
+        """Yield the number of records of each batch, and their cells as written, of all columns or some."""
+        names, compression = self.names, file_format(self.path).compression
+        if columns is None and is_whole(self.schema):
+            for rows in row_batches(self.path, compression, Raw):
+                warn_of_other_keys(rows, self.schema)
+                yield len(rows), {name: [bytes(row.get(name, _GAP)) for row in rows] for name in names}
+            return
+        fields = {f"cell_{i}": name for i, name in enumerate(names) if columns is None or name in columns}
+        # The values of other keys are skipped, which takes far less time.
+        kind = defstruct("Record", [(field, Raw, _GAP) for field in fields], rename=fields, gc=False)
+        for records in record_batches(self.path, compression, kind):
+            cells = {name: [*map(bytes, map(attrgetter(field), records))] for field, name in fields.items()}
+            yield len(records), cells
 
 
-def json_parts(parts: RawParts) -> RawParts:
-    """Return JSON Lines files with the names and types of their columns, by one pass in this process.
+def json_parts(snapshot: Snapshot, schema: Schema | None, *, workers: int) -> RawParts:
+    """Return JSON Lines files as a table in parts.
+
+    Names and types of undeclared columns are found by one pass in this process.
 
     Args:
-        parts: The files as `file_parts` gives them; the schema declares some columns, or is None.
+        snapshot: The files.
+        schema: Declares all columns, or some; None for none.
+        workers: Number of processes that read.
 
     Raises:
-        DataError: If a line is not a JSON object, or there is none.
+        DataError: If a line is not a JSON object, or there is none and columns are undeclared.
         SchemaError: If the names of the columns do not fit the schema.
     """
+    paths = snapshot.paths
+    for path in paths:
+        check_readable(path)
+    seen = {} if is_whole(schema) else _seen(paths, schema)
+    stored = {name: seen[name].stored for name in undeclared(seen, schema)}
+    names = tuple(schema) if is_whole(schema) else tuple(seen)
+    parts = tuple(JsonPart(path, schema, stored, names) for path in paths)
+    return RawParts("jsonl", schema, parts, workers, snapshot, stored=stored, order=tuple(seen))
+
+
+def _seen(paths: Sequence[str], schema: Schema | None) -> dict[str, _Seen]:
+    """Return the names of all columns in the order of their first appearance, with the cells of undeclared ones."""
     seen: dict[str, _Seen] = {}
-    for part in parts.parts:
-        assert isinstance(part, TextPart)
-        check_readable(part.path)
-        with failures_of(part):
-            rows = rows_of(part.path, file_format(part.path).compression)
-            names = dict.fromkeys(key for row in rows for key in row)
-            for name in names:
-                cells = seen.setdefault(name, _Seen())
-                if parts.schema is None or name not in parts.schema:
-                    cells.add([value_of(row.get(name)) for row in rows])
+    for path in paths:
+        with failures_of(JsonPart(path, schema, {})):
+            for rows in row_batches(path, file_format(path).compression, Raw):
+                for name in dict.fromkeys(chain.from_iterable(rows)):
+                    cells = seen.setdefault(name, _Seen())
+                    if schema is None or name not in schema:
+                        distinct = {bytes(row.get(name, _GAP)) for row in rows}
+                        cells.add([json.decode(cell) for cell in distinct])
     if not seen:
-        raise DataError(
-            f"the files of {os.path.dirname(parts.parts[0].place[1:-1])!r} are empty; write one object per line, with a "
-            "key for each column"
-        )
+        shown = f"{paths[0]!r} is" if len(paths) == 1 else f"{paths[0]!r} and the other files are"
+        raise DataError(f"{shown} empty; write one object per line, with a key for each column")
     check_names([*seen])
-    if parts.schema is not None:
-        parts.schema.check_names([*seen])
-    stored = {name: seen[name].stored for name in undeclared(seen, parts.schema)}
-    made = [JsonPart(part.path, parts.schema, stored) for part in parts.parts if isinstance(part, TextPart)]
-    return RawParts(
-        "jsonl", parts.schema, tuple(made), parts.workers, parts.snapshot, stored=stored, order=tuple(seen)
-    )
+    if schema is not None:
+        schema.check_names([*seen])
+    return seen
+
+
+def _distinct(cells: list[bytes]) -> tuple[list[bytes], NDArray[np.intp]]:
+    """Return the distinct ones of some cells, and the place of each cell among them [n]."""
+    arrow = require("pyarrow", "arrow")
+    coded = arrow.array(cells, arrow.binary()).dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.intp)
 
 
 def _of_texts(texts: list[str]) -> RawColumn:
@@ -143,9 +193,9 @@ def _of_texts(texts: list[str]) -> RawColumn:
 
 
 def _as_stored(cells: list[Any], stored: StoredType) -> RawColumn:
-    """Return the cells of a file in the type of the whole column."""
+    """Return cells in the type of the whole column."""
     values = object_array(cells)
-    missing = np.fromiter((is_missing(cell) for cell in cells), np.bool_, count=len(cells))
+    missing = np.fromiter([cell is None for cell in cells], np.bool_, count=len(cells))
     if stored.kind.hasobject:
         return column_from_objects(values, missing, "JSON")
     present = values[~missing].tolist()

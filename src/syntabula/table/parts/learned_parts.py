@@ -52,19 +52,21 @@ class LearnedPart:
             yield self.rules.learned_table(table)[0]
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
-        """Return the declared columns that some learned ones depend on."""
+        """Return the columns that some learned ones depend on; undeclared ones depend on themselves alone."""
         distances, needed, open_names = self.rules.compiled.distances, set[str](), [*columns]
         while open_names:
             name = open_names.pop()
             if name not in needed:
                 needed.add(name)
                 open_names += distances[name].columns if name in distances else ()
-        return [name for name in self.rules.schema if name in needed]
+        declared = self.rules.schema
+        return [*(n for n in declared if n in needed), *(n for n in columns if n not in declared)]
 
 
 def learned_parts(parts: RawParts, rules: RowRules) -> RawParts:
     """Return what is learned of a table in parts."""
-    return parts.wrapped(partial(_learned, rules=rules), schema=rules.learned_schema)
+    order = tuple(name for name in parts.order if name not in rules.compiled.derived)
+    return parts.wrapped(partial(_learned, rules=rules), schema=rules.learned_schema, order=order)
 
 
 def _learned(part: Part, _: int, *, rules: RowRules) -> LearnedPart:

@@ -38,6 +38,11 @@ class Snapshot:
         return cls(listing, _stamps(listing))
 
     @property
+    def paths(self) -> list[str]:
+        """Paths of the files, in order."""
+        return [path for path, _, _ in self.stamps]
+
+    @property
     def size(self) -> int:
         """Bytes of all files."""
         return sum(size for _, size, _ in self.stamps)

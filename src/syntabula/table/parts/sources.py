@@ -8,25 +8,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from syntabula.errors import DataError
+from syntabula.table.files.formats import file_format, is_workbook
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts
-from syntabula.table.raw import Container, RawTable, check_names
+from syntabula.table.parts.snapshot import Snapshot
+from syntabula.table.raw import TEXT_FORMATS, Container, RawTable, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 
 LARGE_FILE = 2**27
-"""A Parquet, Arrow or delimited file of more bytes is read in parts."""
-
-_LARGE = (
-    ".parquet",
-    ".arrow",
-    ".feather",
-    ".ipc",
-    ".csv",
-    ".csv.gz",
-    ".csv.zst",
-    ".tsv",
-    ".tsv.gz",
-    ".tsv.zst",
-)
+"""A file of more bytes is read in parts."""
 
 _PATTERN = "*?["
 
@@ -48,8 +37,14 @@ def is_large_file(source: object) -> bool:
     if not isinstance(source, str | os.PathLike) or find_spec("pyarrow") is None:
         return False
     path = os.fspath(source)
-    named = isinstance(path, str) and path.lower().endswith(_LARGE)
-    return named and os.path.isfile(path) and os.path.getsize(path) > LARGE_FILE
+    if not isinstance(path, str) or is_workbook(path):
+        return False
+    return os.path.isfile(path) and os.path.getsize(path) > LARGE_FILE
+
+
+def is_json_lines(source: str | os.PathLike[str]) -> bool:
+    """Return whether a path is of JSON Lines."""
+    return not is_workbook(source) and file_format(source).container == "jsonl"
 
 
 def needs_parts(source: object) -> bool:
@@ -98,17 +93,10 @@ def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawPart
         check_names(names)
         if schema is not None:
             schema.check_names(names)
-        parts = RawParts(container, schema, (ArrowStream(place, container, batches),))
-    if parts.container in ("csv", "tsv"):
-        from syntabula.table.parts.text_parts import text_parts
-
-        return text_parts(parts)
-    if is_whole(schema):
+        stream = ArrowStream(place, container, batches)
+        parts = RawParts(container, schema, (stream,), snapshot=_snapshot_of(source))
+    if is_whole(schema) or parts.container in TEXT_FORMATS:
         return parts
-    if parts.container == "jsonl":
-        from syntabula.table.parts.json_parts import json_parts
-
-        return json_parts(parts)
     from syntabula.table.parts.stored import with_stored_types
 
     return with_stored_types(parts, _empty(source, parts))
@@ -184,6 +172,14 @@ def _of_dataset(dataset: Any, names: list[str] | None) -> Iterable[Any]:
 def _of_ibis(table: Any, names: list[str] | None) -> Iterable[Any]:
     chosen = table if names is None else table.select(names)
     yield from chosen.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
+
+
+def _snapshot_of(source: Any) -> Snapshot | None:
+    """Return the files of a dataset on this machine; nothing says what else a lazy table reads."""
+    files, system = getattr(source, "files", None), getattr(source, "filesystem", None)
+    if not _is_dataset(source) or not files or getattr(system, "type_name", None) != "local":
+        return None
+    return Snapshot.of(lambda: files)
 
 
 def _check_fragments(dataset: Any) -> None:

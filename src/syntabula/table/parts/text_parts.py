@@ -17,13 +17,12 @@ from syntabula.table.files.cell_kinds import CELL_KINDS, TEXT, kind_counts
 from syntabula.table.files.formats import file_format
 from syntabula.table.files.text_batches import TextFile, cell_reader, texts_as_written
 from syntabula.table.frames.object_columns import object_array
-from syntabula.table.parts.files import TextPart
 from syntabula.table.parts.labels import texts_of
 from syntabula.table.parts.part_reading import failures_of
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts, Wrap
 from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.parts.stored_type import StoredType
-from syntabula.table.raw import Origin, PhysicalType, RawTable
+from syntabula.table.raw import Container, Origin, PhysicalType, RawTable
 from syntabula.table.schema.schema import Schema, is_whole, undeclared
 
 _KINDS = {"boolean": np.bool_, "float": np.float64, "text": np.object_}
@@ -161,18 +160,20 @@ class TextParts(RawParts):
                 self._kinds[name] = CountedPoints(places[counts > 0], counts[counts > 0])
 
 
-def text_parts(parts: RawParts) -> RawParts:
-    """Return delimited files with the names of their columns, which are checked in all files.
+def text_parts(snapshot: Snapshot, container: Container, schema: Schema | None, *, workers: int) -> RawParts:
+    """Return delimited files as a table in parts; the names of their columns are checked in all files.
 
     Args:
-        parts: The files as `file_parts` gives them; the schema declares all columns, or some, or is None.
+        snapshot: The files.
+        container: Their format.
+        schema: Declares all columns, or some; None for none.
+        workers: Number of processes that read.
 
     Raises:
         DataError: If a file has no header.
         SchemaError: If a file lacks a column, or has one that the others lack, or that the schema declares.
     """
-    schema = parts.schema
-    files = [TextFile.of(part.path, schema) for part in parts.parts if isinstance(part, TextPart)]
+    files = [TextFile.of(path, schema) for path in snapshot.paths]
     first = files[0]
     for file in files:
         if schema is not None:
@@ -188,28 +189,27 @@ def text_parts(parts: RawParts) -> RawParts:
     pieces = tuple(
         DelimitedPart(file, schema, physical, begin=begin, n_rows=n_rows)
         for file in files
-        for begin, n_rows in _pieces(file, parts)
+        for begin, n_rows in _pieces(file, snapshot, workers)
     )
     facts: dict[str, Any] = {"order": first.names, "dialect": first.dialect}
     if physical is not None:
-        return RawParts(parts.container, schema, pieces, parts.workers, parts.snapshot, **facts)
+        return RawParts(container, schema, pieces, workers, snapshot, **facts)
     return TextParts(
-        parts.container,
+        container,
         schema,
         pieces,
-        parts.workers,
-        parts.snapshot,
+        workers,
+        snapshot,
         stored={n: StoredType(TEXT, TEXT, np.dtype(object)) for n in undeclared(first.names, schema)},
         decimal_comma=first.delimiter == ";",
         **facts,
     )
 
 
-def _pieces(file: TextFile, parts: RawParts) -> list[tuple[int, int | None]]:
+def _pieces(file: TextFile, snapshot: Snapshot, workers: int) -> list[tuple[int, int | None]]:
     """Return begin and length of the pieces of a file, so many that each process has about as much to do."""
-    assert isinstance(parts.snapshot, Snapshot)
-    sizes = {path: size for path, size, _ in parts.snapshot.stamps}
-    count = round(parts.workers * sizes[file.path] / max(parts.snapshot.size, 1))
+    sizes = {path: size for path, size, _ in snapshot.stamps}
+    count = round(workers * sizes[file.path] / max(snapshot.size, 1))
     if count <= 1:
         return [(0, None)]
     n_rows = file.n_rows()

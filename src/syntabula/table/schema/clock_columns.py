@@ -24,8 +24,8 @@ from syntabula.table.schema.column_base import (
     require_order,
     unless,
 )
+from syntabula.table.schema.text_formats import CLOCK_PARTS, FINEST_PART, check_time_format, read_time
 from syntabula.table.schema.time_columns import MICROSECONDS, fraction_digits
-from syntabula.table.schema.time_formats import CLOCK_PARTS, FINEST_PART, check_time_format, read_time
 
 ClockResolution = Literal["hour", "minute", "second", "millisecond", "microsecond"]
 

@@ -29,7 +29,7 @@ from syntabula.table.schema.column_base import (
     require_order,
     unless,
 )
-from syntabula.table.schema.number_formats import NumberFormat
+from syntabula.table.schema.text_formats import NumberFormat
 
 MAX_DECIMALS = 15
 MAX_GRID = 2**50

@@ -25,7 +25,7 @@ from syntabula.table.schema.column_base import (
     require_order,
     unless,
 )
-from syntabula.table.schema.time_formats import (
+from syntabula.table.schema.text_formats import (
     CLOCK_PARTS,
     DAY_PARTS,
     FINEST_PART,
