@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _COUNT_STEP = "count the records"
 _UNITS_STEP = "count the units by their rows"
 _CELLS_PER_COLUMN = 200
-_TOLD = {0.02: Fraction(1, 2), 0.05: Fraction(1)}
+_TOLD = {0.02: Fraction(1, 2), 0.08: Fraction(1)}
 """Parts of the records that a search should tell from noise, and the most that all searches may take for it."""
 
 
@@ -195,7 +195,7 @@ class Preparation:
 
         A share should tell a fiftieth of the records from noise: below that categories are lost, and bounds cut off. The
         number of records and its noise are released. All searches together may then take half of the budget, or up to
-        `most_share` to tell a twentieth, and learning gets less; a large table keeps the planned shares.
+        `most_share` to tell a twelfth, and learning gets less; a large table keeps the planned shares.
         """
         if counted is None or not shares:
             return dict(shares)

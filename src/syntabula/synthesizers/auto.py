@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from syntabula._arguments import refusal
 from syntabula.models.pgm import PGM
+from syntabula.prepare.preprocessing import Preprocessing
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.automatic import Automatic
 from syntabula.synthesizers.marginal import Marginal
@@ -53,6 +55,7 @@ class Auto(Marginal):
     key: ClassVar[str] = "auto"
     paper: ClassVar[str] = "after Chen, Gong, Wang, MargNet"
 
+    preprocessing: Preprocessing = field(default_factory=lambda: Preprocessing(most_share=Fraction(4, 5)))
     selector: Automatic = field(default_factory=Automatic)
     model: PGM = field(default_factory=PGM)
 

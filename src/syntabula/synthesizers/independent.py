@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar
 
 from syntabula.models.pgm import PGM
+from syntabula.prepare.preprocessing import Preprocessing
 from syntabula.select.fixed_marginals import OneWay
 from syntabula.synthesizers.marginal import Marginal
 
@@ -29,5 +31,6 @@ class Independent(Marginal):
     key: ClassVar[str] = "independent"
     paper: ClassVar[str] = "baseline; HISTOGRAM in Du and Li, SynMeter"
 
+    preprocessing: Preprocessing = field(default_factory=lambda: Preprocessing(most_share=Fraction(4, 5)))
     selector: OneWay = field(default_factory=OneWay)
     model: PGM = field(default_factory=PGM)

@@ -113,8 +113,12 @@ def _offers(table: TableFacts) -> Iterator[Offer]:
 
 def _made(auto: Settings, selector: Automatic, key: str) -> Settings:
     """Return a method with the settings that were changed in `auto`; the others are its own."""
+    shared = {f.name for f in fields(Settings)}
+    # The defaults are those of `auto`.
     given: dict[str, Any] = {
-        f.name: getattr(auto, f.name) for f in fields(Settings) if getattr(auto, f.name) != default_of(f)
+        f.name: getattr(auto, f.name)
+        for f in fields(auto)
+        if f.name in shared and getattr(auto, f.name) != default_of(f)
     }
     if key == _ALL_PAIRS.key:
         given["model"] = selector.evolved
