@@ -176,6 +176,20 @@ class TestWords:
         assert "'x' is left out: it is not here" in text
 
 
+def test_scores_that_a_table_cannot_have_are_named_before_and_after(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n1,x\n2,y\n")
+    rows = str(tmp_path / "rows.csv")
+    study = replace(STUDY, datasets=("bank", rows), scores=("tvd-2", "efficacy"), reported=(), finding="")
+    line = f"{rows!r} has no column to predict, so it has no efficacy; name one in `target`"
+    work = Work(study=study, cells=study.cells, n_known=0, missing={}, seconds=None, n_guessed=0)
+    summary = summarize(study, {})
+
+    assert planned(work, 1).splitlines()[1:] == [line]
+    assert line in table(summary).splitlines()
+    assert "has no column to predict" in make_study_page(summary)
+    assert "to predict" not in planned(replace(work, study=STUDY), 1)
+
+
 def write(path: Path, found: dict[str, Record]) -> Path:
     with Store(path).writing() as writer:
         for record in found.values():

@@ -112,6 +112,13 @@ def scores_of(study: StudyFields, table: str) -> tuple[str, ...]:
     return tuple(score for score in study.scores if score not in predicting)
 
 
+def unscored(study: StudyFields) -> dict[str, tuple[str, ...]]:
+    """Return, for each table without a column to predict, the scores of a study that it cannot have."""
+    left = {table: scores_of(study, table) for table in study.datasets}
+    out = {table: tuple(score for score in study.scores if score not in kept) for table, kept in left.items()}
+    return {table: scores for table, scores in out.items() if scores}
+
+
 def _needs(study: StudyFields) -> list[tuple[str, tuple[str, ...]]]:
     """Return each metric of a study with what it needs."""
     from syntabula.bench.tasks import TASKS

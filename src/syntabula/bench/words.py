@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from syntabula.bench.checks import unscored
 from syntabula.bench.collection import Listed, NotRun
 from syntabula.bench.comparison import Difference
 from syntabula.bench.runner import Progress, Work
+from syntabula.bench.study import Study
 from syntabula.bench.summary import Row, Summary
 
 
@@ -31,6 +33,7 @@ def planned(work: Work, workers: int) -> str:
     ]
     for name, reason in work.missing.items():
         lines.append(f"{name!r} is left out: {reason}")
+    lines += without_target(work.study)
     if work.seconds is not None and work.cells:
         hours = duration(work.seconds / min(workers, len(work.cells)))
         limit = duration(len(work.cells) * work.study.seconds / min(workers, len(work.cells)))
@@ -88,6 +91,7 @@ def table(summary: Summary) -> str:
         lines.append(cells)
     parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
     parts += [f"{n} cells: {problem}" for problem, n in problems(summary).items()]
+    parts += without_target(study)
     parts += [line for line in (ranks(summary), remarks(summary)) if line]
     return "\n\n".join(parts)
 
@@ -99,6 +103,14 @@ def shown_scores(summary: Summary) -> list[str]:
     # What tuning gains in a score is shown beside it.
     bases = {score: score.removeprefix("gain of ").removesuffix(" %") for score in summary.scores}
     return [score for score, base in bases.items() if base in named or base.partition(" [")[0] in named]
+
+
+def without_target(study: Study) -> list[str]:
+    """Return a line for each table that lacks scores, as it has no column to predict."""
+    return [
+        f"{table!r} has no column to predict, so it has no {' and no '.join(scores)}; name one in `target`"
+        for table, scores in unscored(study).items()
+    ]
 
 
 def problems(summary: Summary) -> dict[str, int]:
