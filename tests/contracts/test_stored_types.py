@@ -20,7 +20,7 @@ from test_record_and_replay import Run, check
 
 import syntabula as st
 from syntabula.privacy.noise import SeededNoise
-from syntabula.synthesizers import fitting
+from syntabula.synthesizers import reading
 from syntabula.table.frames import retyping
 from syntabula.table.read import read
 
@@ -168,12 +168,12 @@ class TestPlantedBugs:
     def test_stored_types_that_come_out_are_found(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        right = fitting.read
+        right = reading.read
 
         def stored(source: Any, schema: st.Schema | None = None) -> Any:
             return replace(right(source, schema), origin=right(source).origin)
 
-        monkeypatch.setattr(fitting, "read", stored)
+        monkeypatch.setattr(reading, "read", stored)
 
         with pytest.raises(AssertionError):
             self.compare(tmp_path, "")
