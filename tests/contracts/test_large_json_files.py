@@ -92,7 +92,8 @@ def read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestReleases:
     @pytest.mark.parametrize("schema", SCHEMAS)
     @pytest.mark.parametrize(
-        "name", ["t.jsonl", pytest.param("t.ndjson.gz", marks=pytest.mark.thorough), "t.jsonl.zst"]
+        "name",
+        ["t.jsonl", *(pytest.param(n, marks=pytest.mark.thorough) for n in ("t.ndjson.gz", "t.jsonl.zst"))],
     )
     def test_are_those_of_the_file_that_is_read_whole(self, name, schema, tmp_path, monkeypatch):
         path = written(tmp_path / name)
@@ -109,6 +110,7 @@ class TestReleases:
         # Only a schema of all columns leaves the keys out that it does not declare.
         assert any("keys that the schema" in sentence for sentence in whole["said"]) == (schema == "whole")
 
+    @pytest.mark.thorough
     def test_hold_a_batch_at_a_time(self, tmp_path, monkeypatch):
         path = written(tmp_path / "t.jsonl")
         path.write_bytes(path.read_bytes() * 8)

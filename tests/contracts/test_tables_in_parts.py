@@ -279,8 +279,10 @@ class TestRules:
         assert any("rules that some rows of the table break" in sentence for sentence in said)
         assert "total" in right.splitlines()[0]
 
-    @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
-    @pytest.mark.parametrize("derived", ["absent", "present"])
+    @pytest.mark.parametrize(
+        "suffix", [".parquet", pytest.param(".csv", marks=pytest.mark.thorough), ".jsonl"]
+    )
+    @pytest.mark.parametrize("derived", ["absent", pytest.param("present", marks=pytest.mark.thorough)])
     def test_beside_undeclared_columns_are_those_of_the_file(self, suffix, derived, tmp_path):
         rng = np.random.default_rng(8)
         rows = ruled_rows().assign(
@@ -549,7 +551,7 @@ def json_in_parts(folder, n_parts: int) -> tuple[Path, Path]:
 
 
 class TestJsonWithoutASchema:
-    @pytest.mark.parametrize("n_parts", [1, 5])
+    @pytest.mark.parametrize("n_parts", [pytest.param(1, marks=pytest.mark.thorough), 5])
     def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
         file, folder = json_in_parts(tmp_path / "rows", n_parts)
 
