@@ -29,6 +29,9 @@ LEAST_SIGMAS = 3.0
 FEWEST_GROUPS = 3.0
 """Least number of groups to which noisy pairs reduce a column; its own small counts may leave fewer."""
 
+_PER_GROUP = 0.8
+"""Standard deviations of noise that an average cell must hold for each group of a column; measured, not derived."""
+
 _SEARCHES = 40
 
 
@@ -44,6 +47,10 @@ def coarsen(
     largest number for which an average cell of m groups against the median column holds `records_per_noise`
     times the noise of a pair, as PrivMRF requires of a marginal (Cai et al. 2021, theta-usefulness). Small
     columns thus keep their codes, as their pairs with large ones stand out from the noise.
+
+    Many groups must hold more: `_PER_GROUP` m times the noise, for m groups against as many. What m groups hide of how
+    two columns depend on each other falls as 1 / m, while noise moves a part of the records that grows with the
+    cells, m^2, so that the sum of both is least where m^3 is in proportion to records over noise.
 
     Codes without evidence (`marginals.evidence`) do not count: they join a neighbour, and get no share of it. Codes
     apart, such as missing values, are joined to no others.
@@ -77,7 +84,7 @@ def coarsen(
         for m, s, apart in zip(one_way, noises, aparts, strict=True)
     ]
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
-    cells = total / (records_per_noise * pair_sigma) if pair_sigma > 0 else math.inf
+    cells = _most_cells(total, pair_sigma, records_per_noise)
     most = _most_groups([_number(g) for g in groups], cells)
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
@@ -101,9 +108,17 @@ def expected_sizes(
         pair_sigma: Standard deviation of the noise that the counts of pairs will have; 0 for none.
         records_per_noise: As for `coarsen`.
     """
-    cells = records / (records_per_noise * pair_sigma) if pair_sigma > 0 else math.inf
+    cells = _most_cells(records, pair_sigma, records_per_noise)
     most = max(math.floor(_most_groups(sizes, cells)), 1)
     return [min(size, most) for size in sizes]
+
+
+def _most_cells(records: float, pair_sigma: float, records_per_noise: float) -> float:
+    """Return how many cells a typical pair may have; see `coarsen`."""
+    if pair_sigma <= 0:
+        return math.inf
+    noises = records / pair_sigma
+    return min(noises / records_per_noise, (noises / _PER_GROUP) ** (2 / 3))
 
 
 def _joined(values: FloatArray, least: float, apart: int = 0) -> NDArray[np.intp]:
