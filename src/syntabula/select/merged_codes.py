@@ -29,8 +29,8 @@ LEAST_SIGMAS = 3.0
 FEWEST_GROUPS = 3.0
 """Least number of groups to which noisy pairs reduce a column; its own small counts may leave fewer."""
 
-_PER_GROUP = 0.8
-"""Standard deviations of noise that an average cell must hold for each group of a column; measured, not derived."""
+_PER_GROUP = 0.65
+"""Standard deviations of noise that an average cell must hold for each group of a column: benchmarks/results/merging.md."""
 
 _SEARCHES = 40
 
