@@ -34,10 +34,42 @@ def curator(budget: Budget | None = None) -> Curator:
 
 
 class TestAllPairs:
-    def test_the_whole_budget_goes_to_all_pairs_and_no_more(self) -> None:
+    def test_a_twentieth_goes_to_the_columns_and_the_rest_to_all_pairs(self) -> None:
         private = curator()
 
         AllPairs().select(private, PGM())
+
+        columns, pairs = private.ledger.entries
+        assert (columns.event.l2_sensitivity_squared, pairs.event.l2_sensitivity_squared) == (3, 3)
+        total = private.ledger.budget.total
+        assert [float(e.cost / total) for e in (columns, pairs)] == pytest.approx([0.05, 0.95])
+        assert [float(s.share) for s in AllPairs().plan(DOMAIN)] == pytest.approx([0.05, 0.95])
+
+    def test_pairs_of_many_codes_are_learned_from_merged_ones(self) -> None:
+        # Noise moves half of the records of the pair's 3,600 cells, and a tenth in merged ones; the distances are
+        # 0.5 and 0.3, many times their spread.
+        rng = np.random.default_rng(0)
+        wide = Domain(("a", "b"), (60, 60))
+        a, b = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 4000).T
+        codes = tuple(np.clip((x + 4) * 60 / 8, 0, 59).astype(np.uint8) for x in (a, b))
+        engine = MemoryEngine(EncodedTable(wide, codes))
+        (exact,) = engine.counts([("a", "b")])
+        distances = {}
+        for least in (None, 4.0):
+            distances[least] = []
+            for seed in range(5):
+                private = Curator(engine, Ledger(Budget.zcdp(0.02, 1e-6)), SeededNoise(seed))
+                model = AllPairs(records_per_noise=least).select(private, PGM())
+                (found,) = model.marginals([("a", "b")])
+                distances[least].append(np.abs(found - exact).sum() / 2 / 4000)
+
+        assert max(distances[4.0]) < 0.8 * min(distances[None])
+        assert model.domain == wide
+
+    def test_unmerged_the_whole_budget_goes_to_all_pairs_and_no_more(self) -> None:
+        private = curator()
+
+        AllPairs(records_per_noise=None).select(private, PGM())
 
         (entry,) = private.ledger.entries
         assert entry.event.l2_sensitivity_squared == 3
@@ -61,7 +93,7 @@ class TestAllPairs:
         assert np.allclose(model.marginals([("a",)])[0], engine.counts([("a",)])[0])
 
     def test_the_plan_names_what_the_model_must_hold(self) -> None:
-        (step,) = AllPairs().plan(DOMAIN)
+        (step,) = AllPairs(records_per_noise=None).plan(DOMAIN)
 
         assert step.fit.cliques == (("a", "b"), ("a", "c"), ("b", "c"))
         assert step.share == 1

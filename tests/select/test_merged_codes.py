@@ -68,13 +68,21 @@ class TestGroups:
 
         groups = coarsened(even, sigma=1.0, pair_sigma=10.0).target.sizes
 
-        # 10,000 records over 40 a cell: 250 cells, 15 x 15.
-        assert all(14 <= size <= math.sqrt(250) for size in groups)
+        # 10,000 records are 1,000 times the noise: of m groups, a cell of m^2 holds .65 m times the noise for m = 11.5.
+        assert all(10 <= size <= (1000 / 0.65) ** (1 / 3) for size in groups)
+
+    def test_a_cell_holds_at_least_so_many_times_its_noise(self) -> None:
+        even = {"a": [100.0] * 100, "b": [100.0] * 100}
+
+        groups = coarsened(even, sigma=1.0, pair_sigma=10.0, least=20.0).target.sizes
+
+        # 10,000 records over 200 a cell: 50 cells, 7 x 7.
+        assert all(6 <= size <= math.sqrt(50) for size in groups)
 
     def test_more_noise_leaves_fewer_groups(self) -> None:
         even = {"a": [100.0] * 100, "b": [100.0] * 100}
 
-        sizes = [coarsened(even, sigma=1.0, pair_sigma=s).target.size("a") for s in (0.1, 1, 10, 100)]
+        sizes = [coarsened(even, sigma=1.0, pair_sigma=s).target.size("a") for s in (0.001, 0.1, 1, 10, 100)]
 
         assert sizes == sorted(sizes, reverse=True)
         assert sizes[0] == 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -73,7 +73,7 @@ class Automatic(Selector):
        and both it and Private-GSD if there are fewer than three columns. If one method is left, nothing is spent.
     2. A tenth of the choice's share pays for counting the records.
     3. If the mean noise on a pair, were all of them measured with the whole budget, is at most `ample_pair_noise` of
-       all records, Private-GSD.
+       all records, Private-GSD. A pair has as many cells as codes are merged into.
     4. If MargNet or Private-GSD is available, the rest of that share releases the dependences of all pairs.
        MargNet, or else Private-GSD, is chosen if their density (see `density`) is at least `dense_from`, plus a
        margin for noise: two standard deviations of the mean, and 0.3 of one pair. Nothing is released if the noise
@@ -206,11 +206,11 @@ class Automatic(Selector):
         n_records = max(1.0, float(counted.values))
 
         pair = f"of about {n_records:,.0f} records (a noisy count) in a pair of columns"
-        sizes = [domain.cells(p) for p in pairs_of(domain)]
         # Is the budget enough for all pairs? This includes a few large ones, as they would be measured too.
         if "private-gsd" in ways:
-            cells = fmean(sizes)
-            noise = mean_noise(curator, len(sizes), share) * cells / (2 * n_records)
+            n_pairs = len(domain) * (len(domain) - 1) // 2
+            cells = fmean(self._merged_cells(curator, share, n_records, n_pairs))
+            noise = mean_noise(curator, n_pairs, share) * cells / (2 * n_records)
             if noise <= self.ample_pair_noise:
                 ample = f"noise would move {noise:.1%} {pair} on average if all were measured"
                 return "private-gsd", f"{ample}, at most {self.ample_pair_noise:.1%}", spent
@@ -237,25 +237,26 @@ class Automatic(Selector):
                 reason = f"correlations are sparse: {beyond}, below {least:.3f}; "
 
         # Is the budget enough for pairs at all?
-        noise = mean_noise(curator, len(domain) - 1, share) * self._merged_cells(curator, share, n_records)
-        noise /= 2 * n_records
+        cells = median(self._merged_cells(curator, share, n_records, len(domain) - 1))
+        noise = mean_noise(curator, len(domain) - 1, share) * cells / (2 * n_records)
         moved = f"{reason}noise would move {noise:.0%} {pair}"
         if noise > self.max_pair_noise:
             return "independent", f"{moved}, above {self.max_pair_noise:.0%}", spent
         return usual, f"{moved}, at most {self.max_pair_noise:.0%}", spent
 
-    def _merged_cells(self, curator: Curator, share: Fraction, n_records: float) -> float:
-        """Return the cells of a median pair once AIM has merged the codes that noise would drown."""
-        domain = curator.domain
-        sizes: Sequence[int] = domain.sizes
+    def _merged_cells(
+        self, curator: Curator, share: Fraction, n_records: float, n_pairs: int
+    ) -> Iterator[int]:
+        """Return the cells of all pairs once codes are merged that noise would drown in so many of them."""
+        sizes: Sequence[int] = curator.domain.sizes
         if self.sparse.records_per_noise is not None:
             sizes = expected_sizes(
                 sizes,
                 records=n_records,
-                pair_sigma=curator.noise_sigma(len(domain) - 1, share),
+                pair_sigma=curator.noise_sigma(n_pairs, share),
                 records_per_noise=self.sparse.records_per_noise,
             )
-        return float(median(first * second for first, second in combinations(sizes, 2)))
+        return (first * second for first, second in combinations(sizes, 2))
 
     def _ways(self, domain: Domain) -> tuple[dict[str, Way], list[str]]:
         """Return the available methods, and why others are not, by declared facts alone."""
@@ -265,7 +266,8 @@ class Automatic(Selector):
             selectors |= {"mst": SpanningTree(), "aim": self.sparse}
         models: dict[str, NeuralRows | Genetic] = {}
         if len(domain) >= _FEWEST_COLUMNS and self._weighed(domain):
-            selectors["private-gsd"], models["private-gsd"] = AllPairs(), self.evolved
+            least = self.sparse.records_per_noise
+            selectors["private-gsd"], models["private-gsd"] = AllPairs(records_per_noise=least), self.evolved
             if is_installed("torch"):
                 selectors["margnet"], models["margnet"] = self.dense, self.network
             else:

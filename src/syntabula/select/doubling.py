@@ -9,21 +9,24 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from syntabula._arguments import count, normalise, one_of, share
+from syntabula._arguments import count, normalise, one_of, positive, share
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
+from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.queries import Cell, CellCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs
 
-ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose pairs"
 MEASURE = "measure the chosen pairs"
 CHOOSE_CELL = "choose cells"
 MEASURE_CELL = "measure the chosen cells"
+_PAIRS_PER_COLUMN = 2
+"""Measurements of a pair that codes are merged for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +41,20 @@ class FirstTimeDoubling(Selector):
     pairs are candidates in every round, whatever their size. At the end the model is fitted once more, without
     a new measurement.
 
-    Departures: the number of records is never taken as exact; a remainder that does not pay for two rounds
-    goes into one (the public code does not spend it). Where privacy is switched off, pairs are measured whole in a
-    few rounds (`learn_exactly`), whatever the queries. With cells as queries (the ablation MargNet-q) the
-    one-way marginals are still measured whole: all their cells cost no more than one of them.
+    Departures: after the one-way marginals, codes are merged until pairs can stand out from their noise
+    (`coarsen`), and the columns are measured again if many are merged, for a fifth of the budget together;
+    `records_per_noise=None` leaves all codes as they are, like the paper. The number of records is never taken as
+    exact; a remainder that does not pay for two rounds goes into one (the public code does not spend it). Where
+    privacy is switched off, pairs are measured whole in a few rounds (`learn_exactly`), whatever the queries. With
+    cells as queries (the ablation MargNet-q) the one-way marginals are still measured whole: all their cells cost
+    no more than one of them.
 
     Attributes:
         queries: "pairs", or "cells": one cell of any pair in each round.
         rounds_per_column: c / d: more rounds adapt better, with more noise in each.
         measure_share: Fraction of a round's budget for the measurement; the rest pays for the choice.
+        records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
+            its noise; None merges none.
     """
 
     key: ClassVar[str] = "doubling"
@@ -55,12 +63,21 @@ class FirstTimeDoubling(Selector):
     queries: Literal["pairs", "cells"] = "pairs"
     rounds_per_column: int = 16
     measure_share: Fraction | float = Fraction(9, 10)
+    records_per_noise: float | None = 4.0
 
     def __post_init__(self) -> None:
-        normalise(self, queries=one_of("pairs", "cells"), rounds_per_column=count(), measure_share=share)
+        normalise(
+            self,
+            queries=one_of("pairs", "cells"),
+            rounds_per_column=count(),
+            measure_share=share,
+            records_per_noise=positive.or_none,
+        )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Return the cost of the steps; the number of rounds depends on what they find."""
+        """Return the cost of the steps; the number of rounds depends on what they find. If many codes are merged, the
+        one-way marginals take a fifth and the rounds correspondingly less.
+        """
         one_way, round_share = self._shares(domain, Fraction(1))
         return plan_of_pairs(
             domain,
@@ -84,20 +101,21 @@ class FirstTimeDoubling(Selector):
     ) -> MarginalModel:
         """Measure one-way marginals, then choose, measure and fit until the share is spent."""
         report = progress or (lambda step, done: None)
-        domain = curator.domain
-        used, round_share = self._shares(domain, share)
+        first, round_share = self._shares(curator.domain, share)
 
-        # Algorithm 1, lines 3 to 6: start with every column on its own.
-        measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
-        model = model.over(domain).fit(measured)
+        # Algorithm 1, lines 3 to 6: start with every column on its own, codes merged that its pairs could not tell apart.
+        start = self._start(curator, share, first)
+        curator, measured, used = start.curator, start.measured, start.used
+        domain = curator.domain
+        model = over_merged(model, start.recoding).fit(measured)
         if used == share:
-            return model
+            return start.restored(model)
         pairs = pairs_of(domain)
         if not curator.is_private:
             from syntabula.select.exact_rounds import learn_exactly
 
             weights = dict.fromkeys(pairs, 1.0)
-            return learn_exactly(
+            model = learn_exactly(
                 curator,
                 model,
                 weights,
@@ -107,6 +125,7 @@ class FirstTimeDoubling(Selector):
                 steps=(CHOOSE, MEASURE),
                 progress=report,
             )
+            return start.restored(model)
         ask = _Pairs(curator, pairs) if self.queries == "pairs" else _Cells(curator, pairs)
         asked: set[tuple[Clique, Cell | None]] = set()
         rounds = Rounds(share=share, used=used, round_share=round_share, measure_share=self.measure_share)
@@ -130,7 +149,19 @@ class FirstTimeDoubling(Selector):
         # Line 15: all measurements are weighted by their noise alone.
         model = model.fit(measured)
         report(MEASURE, 1.0)
-        return model
+        return start.restored(model)
+
+    def _start(self, curator: Curator, share: Fraction, first: Fraction) -> MergedStart:
+        """Measure the columns and merge their codes."""
+        part, d = Fraction(self.measure_share), len(curator.domain)
+        return MergedStart.of(
+            curator,
+            share=share,
+            first=first,
+            most=max(first, MERGING_ONE_WAY * share),
+            records_per_noise=self.records_per_noise if d > 1 else None,
+            pair_sigma=lambda rest: curator.noise_sigma(_PAIRS_PER_COLUMN * d, rest * part),
+        )
 
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction]:
         """Return the shares of the one-way marginals together, and of a first round."""

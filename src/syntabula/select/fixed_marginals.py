@@ -1,23 +1,26 @@
-"""Marginals chosen beforehand and all measured at once: columns, pairs, or a workload."""
+"""Marginals chosen beforehand and measured together: columns, pairs, or a workload."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from syntabula._arguments import normalise, positive
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import Workload, WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
+from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 
-ONE_WAY = "measure one-way marginals"
 ALL_PAIRS = "measure all pairs"
 GIVEN = "measure the workload"
+_ONE_WAY_SHARE = Fraction(1, 20)
 
 
 class FixedMarginals(Selector, ABC):
@@ -84,20 +87,72 @@ class OneWay(FixedMarginals):
         return workload_over(1, domain)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AllPairs(FixedMarginals):
     """Measure every pair of columns at once, with equal noise.
 
     With m = d (d - 1) / 2 pairs and budget rho each count receives Gaussian noise of variance m / (2 rho).
     This is how Private-GSD is run in Chen, Li, Gong, McKenna, Wang, tab_bench. For a table with a single
     column, that column is measured.
+
+    A departure: a twentieth of the budget measures the columns first, or a fifth if many codes are merged, and codes are
+    merged until pairs can stand out from their noise (`coarsen`). All pairs of columns of 100 codes would otherwise hold
+    little but noise. `records_per_noise=None` measures nothing but the pairs, and leaves all codes, like the paper.
+
+    Attributes:
+        records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
+            its noise; None merges none.
     """
 
     key: ClassVar[str] = "all_pairs"
     step: ClassVar[str] = ALL_PAIRS
 
+    records_per_noise: float | None = 4.0
+
+    def __post_init__(self) -> None:
+        normalise(self, records_per_noise=positive.or_none)
+
+    def plan(self, domain: Domain) -> list[PlannedStep]:
+        """Return the cost of the columns, and of all pairs with the rest."""
+        (pairs,) = super().plan(domain)
+        if not self._starts_with_columns(domain):
+            return [pairs]
+        cells = sum(domain.sizes)
+        columns = PlannedStep(name=ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells)
+        return [columns, replace(pairs, share=1 - _ONE_WAY_SHARE)]
+
     def _workload(self, domain: Domain) -> Workload:
         return workload_over(2, domain)
+
+    def select(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        *,
+        share: Fraction = Fraction(1),
+        progress: Progress | None = None,
+    ) -> MarginalModel:
+        """Measure the columns, merge codes that noise would drown in pairs, then measure all pairs and fit."""
+        if not self._starts_with_columns(curator.domain):
+            return super().select(curator, model, share=share, progress=progress)
+        report = progress or (lambda step, done: None)
+        pairs = self._workload(curator.domain).cliques
+        start = MergedStart.of(
+            curator,
+            share=share,
+            first=_ONE_WAY_SHARE * share,
+            most=MERGING_ONE_WAY * share,
+            records_per_noise=self.records_per_noise,
+            pair_sigma=lambda rest: curator.noise_sigma(len(pairs), rest),
+        )
+        measured = start.measured + start.curator.measure(pairs, share=share - start.used, step=self.step)
+        report(self.step, 0.3)
+        fitted = over_merged(model, start.recoding).fit(measured)
+        report("fit the model", 1.0)
+        return start.restored(fitted)
+
+    def _starts_with_columns(self, domain: Domain) -> bool:
+        return self.records_per_noise is not None and len(domain) > 1
 
 
 @dataclass(frozen=True, kw_only=True)

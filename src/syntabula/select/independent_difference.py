@@ -10,20 +10,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from syntabula._arguments import count, megabytes, normalise, share
+from syntabula._arguments import count, megabytes, normalise, positive, share
 from syntabula._memory import above_limit
 from syntabula._planning import SECONDS_PER_WEIGHED_MARGINAL, PlannedFit, PlannedStep, Progress
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain, contains
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import MarginalModel
+from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import mean_noise
 
 DEPENDENCE = "measure dependence of pairs"
-ONE_WAY = "measure one-way marginals"
 CHOSEN = "measure the chosen marginals"
 _PARTS = 2**20
 # Pairs that are usually taken. Per column: at epsilon 1 on adult and bank, a third of it at 0.2 and twice as many at 5.
@@ -45,7 +46,10 @@ class IndependentDifference(Selector):
     Departures from the public code: dependence and noise are both in records, so that noise has its proper
     weight (the code scales dependence by n twice and takes nearly all pairs); there is no threshold;
     dependences below 0, which only noise causes, count as 0; the number of records is never taken as
-    exact; no pair is forced.
+    exact; no pair is forced. The columns are measured before the dependences, and codes are merged until pairs can
+    stand out from their noise (`coarsen`); the columns take a fifth of the budget if many are merged. Merged codes
+    also make the dependence of a pair less a matter of chance than thousands of nearly empty cells do.
+    `records_per_noise=None` leaves all codes as they are, like the paper.
 
     Attributes:
         dependence_share: Fraction of the budget for the dependences.
@@ -54,6 +58,8 @@ class IndependentDifference(Selector):
         max_cells: Most cells of a candidate: beyond this, noise outweighs any dependence.
         max_merged_cells: Merged marginals have fewer cells than this (gamma); 0 merges nothing.
         max_model_mb: Most that the model may grow beyond its unfitted size; pairs that do not fit are left out.
+        records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
+            its noise; None merges none.
     """
 
     key: ClassVar[str] = "independent_difference"
@@ -63,6 +69,7 @@ class IndependentDifference(Selector):
     max_cells: int = 250_000
     max_merged_cells: int = 5000
     max_model_mb: float = 100.0
+    records_per_noise: float | None = 4.0
 
     def __post_init__(self) -> None:
         normalise(
@@ -72,6 +79,7 @@ class IndependentDifference(Selector):
             max_cells=count(),
             max_merged_cells=count(0),
             max_model_mb=megabytes,
+            records_per_noise=positive.or_none,
         )
         if Fraction(self.dependence_share) + Fraction(self.one_way_share) >= 1:
             raise ArgumentError(
@@ -79,7 +87,9 @@ class IndependentDifference(Selector):
             )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Return the cost of the steps; how many pairs are measured depends on the table."""
+        """Return the cost of the steps; how many pairs are measured depends on the table. If many codes are merged, the
+        one-way marginals take a fifth and the chosen marginals correspondingly less.
+        """
         one_way = sum(domain.sizes)
         pairs = self._candidates(domain)
         # Merged marginals of three columns or more share at most two, so that each brings a new column.
@@ -89,6 +99,7 @@ class IndependentDifference(Selector):
         # Only the dependences of the pairs are kept.
         counted = max((sum(map(domain.cells, part)) for part in batches(domain, pairs)), default=0)
         steps = [
+            PlannedStep(name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way),
             PlannedStep(
                 name=DEPENDENCE,
                 share=dependence,
@@ -96,7 +107,6 @@ class IndependentDifference(Selector):
                 noisy_cells=len(pairs),
                 work_seconds=SECONDS_PER_WEIGHED_MARGINAL * len(pairs),
             ),
-            PlannedStep(name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way),
             PlannedStep(
                 name=CHOSEN,
                 share=rest,
@@ -120,24 +130,27 @@ class IndependentDifference(Selector):
         share: Fraction = Fraction(1),
         progress: Progress | None = None,
     ) -> MarginalModel:
-        """Measure the dependence of all pairs, then choose, merge, measure and fit.
+        """Measure the columns and the dependence of all pairs, then choose, combine, measure and fit.
 
         Raises:
             ResourceError: If even the smallest pair does not fit `max_model_mb`; nothing was spent.
         """
         report = progress or (lambda step, done: None)
-        domain = curator.domain
-        model = model.over(domain)
-        columns: list[Clique] = [(c,) for c in domain.columns]
-        dependence_share, one_way_share, rest = self._shares(domain, share)
+        dependence_share, one_way_share, rest = self._shares(curator.domain, share)
         if not dependence_share:
-            return model.fit(curator.measure(columns, share=rest, step=CHOSEN))
+            columns: list[Clique] = [(c,) for c in curator.domain.columns]
+            return model.over(curator.domain).fit(curator.measure(columns, share=rest, step=CHOSEN))
+        self._check_size(model.over(curator.domain), self._candidates(curator.domain))
 
-        # Release every pair's dependence, and every column.
+        # Release every column, merge codes that its pairs could not tell apart, and release every pair's dependence.
+        start = self._start(curator, share, one_way_share)
+        rest -= start.used - one_way_share
+        curator, measured = start.curator, start.measured
+        domain = curator.domain
+        columns = [(c,) for c in domain.columns]
+        model = over_merged(model, start.recoding)
         pairs = self._candidates(domain)
-        self._check_size(model, pairs)
         dependences = curator.measure_dependence(pairs, share=dependence_share, step=DEPENDENCE)
-        measured = curator.measure(columns, share=one_way_share, step=ONE_WAY)
         report(ONE_WAY, 0.2)
 
         # Algorithms 1 and 2: choose pairs, and merge them; post-processing of what was released.
@@ -158,7 +171,20 @@ class IndependentDifference(Selector):
         report(CHOSEN, 0.5)
         fitted = model.fit(measured)
         report("fit the model", 1.0)
-        return fitted
+        return start.restored(fitted)
+
+    def _start(self, curator: Curator, share: Fraction, first: Fraction) -> MergedStart:
+        """Measure the columns and merge their codes."""
+        dependence = Fraction(self.dependence_share) * share
+        n_pairs = _USUAL_PER_COLUMN * len(curator.domain)
+        return MergedStart.of(
+            curator,
+            share=share - dependence,
+            first=first,
+            most=max(first, MERGING_ONE_WAY * share),
+            records_per_noise=self.records_per_noise,
+            pair_sigma=lambda rest: curator.noise_sigma(n_pairs, rest),
+        )
 
     def _usual(self, domain: Domain, n_pairs: int) -> int:
         return max(_USUAL_PER_COLUMN * len(domain), round(_USUAL_PART * n_pairs))

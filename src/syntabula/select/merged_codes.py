@@ -30,7 +30,7 @@ FEWEST_GROUPS = 3.0
 """Least number of groups to which noisy pairs reduce a column; its own small counts may leave fewer."""
 
 _PER_GROUP = 0.65
-"""Standard deviations of noise that an average cell must hold for each group of a column: benchmarks/results/merging.md."""
+"""Standard deviations of noise that an average cell must hold for each group (benchmarks/results/merging.md)."""
 
 _SEARCHES = 40
 
@@ -118,7 +118,7 @@ def _most_cells(records: float, pair_sigma: float, records_per_noise: float) -> 
     if pair_sigma <= 0:
         return math.inf
     noises = records / pair_sigma
-    return min(noises / records_per_noise, (noises / _PER_GROUP) ** (2 / 3))
+    return min(noises / records_per_noise, math.pow(noises / _PER_GROUP, 2 / 3))
 
 
 def _joined(values: FloatArray, least: float, apart: int = 0) -> NDArray[np.intp]:
