@@ -18,7 +18,7 @@ from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.select.privbayes import CHOOSE, MEASURE, TOTAL, ParentSets
+from syntabula.select.privbayes import CHOOSE, MEASURE, ONE_WAY, TOTAL, ParentSets
 from syntabula.select.usefulness import largest_useful
 
 DOMAIN = Domain(("a", "b", "c", "d", "e"), (3, 2, 4, 2, 6))
@@ -56,45 +56,66 @@ def measured_with(selector: ParentSets, private: Curator, model=None) -> list[tu
 
 class TestSelect:
     def test_without_privacy_dependent_columns_are_joined(self) -> None:
-        families = measured_with(ParentSets(max_parents=1), curator(NO_PRIVACY))
+        families = measured_with(ParentSets(max_parents=1, records_per_noise=None), curator(NO_PRIVACY))
 
         assert {frozenset(f) for f in families} >= {frozenset("ac"), frozenset("ce"), frozenset("bd")}
 
     @pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0)])
-    def test_the_budget_is_spent_and_not_exceeded(self, budget: Budget) -> None:
+    @pytest.mark.parametrize(("least", "first"), [(4.0, {ONE_WAY: 0.05}), (None, {TOTAL: 0.01})])
+    def test_the_budget_is_spent_and_not_exceeded(
+        self, budget: Budget, least: float | None, first: dict[str, float]
+    ) -> None:
         private = curator(budget)
+        selector = ParentSets(records_per_noise=least)
 
-        ParentSets().select(private, BayesianNetwork())
+        selector.select(private, BayesianNetwork())
 
         shares = {step: share for step, _, share in private.ledger.by_step()}
-        assert shares == pytest.approx({TOTAL: 0.01, CHOOSE: 0.3, MEASURE: 0.69})
+        families = 0.7 - sum(first.values())
+        assert shares == pytest.approx(first | {CHOOSE: 0.3, MEASURE: families})
+        planned = {step.name: float(step.share) for step in selector.plan(DOMAIN)}
+        assert planned == pytest.approx(shares)
         assert private.ledger.spent <= private.ledger.budget.total
         assert len([e for e in private.ledger.entries if e.step == CHOOSE]) == 4
 
-    def test_the_plan_is_what_will_be_spent(self) -> None:
-        steps = ParentSets().plan(DOMAIN)
+    def test_wide_columns_are_joined_in_merged_codes(self) -> None:
+        # No pair of 60 codes is useful at this budget, so that the columns come out independent, 0.6 from the table;
+        # merged they are 0.4 away, many times the spread of five seeds.
+        rng = np.random.default_rng(0)
+        wide = Domain(("a", "b"), (60, 60))
+        a, b = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 4000).T
+        codes = tuple(np.clip((x + 4) * 60 / 8, 0, 59).astype(np.uint8) for x in (a, b))
+        rows = EncodedTable(wide, codes)
+        (exact,) = MemoryEngine(rows).counts([("a", "b")])
+        distances: dict[float | None, list[float]] = {None: [], 4.0: []}
+        for least, found in distances.items():
+            for seed in range(5):
+                private = Curator(MemoryEngine(rows), Ledger(Budget.zcdp(0.02, 1e-6)), SeededNoise(seed))
+                model = ParentSets(records_per_noise=least).select(private, BayesianNetwork())
+                (pair,) = model.marginals([("a", "b")])
+                found.append(np.abs(pair - exact).sum() / 2 / 4000)
 
-        assert [(s.name, float(s.share)) for s in steps] == [(TOTAL, 0.01), (CHOOSE, 0.3), (MEASURE, 0.69)]
-        assert sum(s.share for s in steps) == 1
+        assert max(distances[4.0]) < 0.8 * min(distances[None])
+        assert model.domain == wide
 
     def test_every_family_is_useful_and_every_column_is_in_one(self) -> None:
         private = curator()
         limit = largest_useful(curator(), 3000.0, 5, Fraction(69, 100), theta=4.0)
 
-        families = measured_with(ParentSets(), private)
+        families = measured_with(ParentSets(records_per_noise=None), private)
 
         # The noisy number of records is within a tenth of 3000: its standard deviation is below 60.
         assert all(DOMAIN.cells(f) <= 1.1 * limit for f in families)
         assert set().union(*families) == set(DOMAIN.columns)
 
     def test_where_nothing_is_useful_columns_are_measured_alone(self) -> None:
-        families = measured_with(ParentSets(theta=1e6), curator())
+        families = measured_with(ParentSets(theta=1e6, records_per_noise=None), curator())
 
         assert sorted(families) == [(c,) for c in DOMAIN.columns]
 
     def test_a_model_with_a_limited_size_gets_families_that_it_can_hold(self) -> None:
         limit_mb = 20 * 8 / 2**20
-        selector = ParentSets(max_model_mb=limit_mb)
+        selector = ParentSets(max_model_mb=limit_mb, records_per_noise=None)
 
         families = measured_with(selector, curator(NO_PRIVACY), PGM())
 
@@ -108,7 +129,7 @@ class TestSelect:
         choose = private.choose_dependent
         private.choose_dependent = lambda f, **options: asked.append(len(f)) or choose(f, **options)
 
-        ParentSets(max_candidates=6).select(private, BayesianNetwork())
+        ParentSets(max_candidates=6, records_per_noise=None).select(private, BayesianNetwork())
 
         assert max(asked) <= 6
 
@@ -137,6 +158,7 @@ class TestSelect:
             {"max_cells": 2.5},
             {"max_candidates": True},
             {"max_model_mb": math.inf},
+            {"records_per_noise": 0},
         ]
         for options in cases:
             with pytest.raises(ArgumentError):

@@ -25,8 +25,6 @@ CHOOSE = "choose pairs"
 MEASURE = "measure the chosen pairs"
 CHOOSE_CELL = "choose cells"
 MEASURE_CELL = "measure the chosen cells"
-_PAIRS_PER_COLUMN = 2
-"""Measurements of a pair that codes are merged for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +158,8 @@ class FirstTimeDoubling(Selector):
             first=first,
             most=max(first, MERGING_ONE_WAY * share),
             records_per_noise=self.records_per_noise if d > 1 else None,
-            pair_sigma=lambda rest: curator.noise_sigma(_PAIRS_PER_COLUMN * d, rest * part),
+            # Two pairs a column.
+            pair_sigma=lambda rest: curator.noise_sigma(2 * d, rest * part),
         )
 
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction]:

@@ -11,13 +11,16 @@ from syntabula._arguments import (
     flag,
     megabytes,
     normalise,
+    positive,
     share,
 )
 from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
+from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import (
     Rounds,
     affordable,
@@ -27,7 +30,6 @@ from syntabula.select.rounds import (
     plan_of_pairs,
 )
 
-ONE_WAY = "measure one-way marginals"
 CHOOSE = "choose pairs"
 MEASURE = "measure the chosen pairs"
 
@@ -42,7 +44,8 @@ class FixedRounds(Selector):
     the model's estimate less that of noise alone. What tab_bench calls RAP++ selection is `TopQ`.
 
     The q pairs of a round are chosen one after the other, each with its part of the budget, which is
-    equivalent to one draw of Gumbel noise for all of them as in RAP++. Where privacy is switched off, the rounds are
+    equivalent to one draw of Gumbel noise for all of them as in RAP++. After the one-way marginals, codes are merged
+    as in `FirstTimeDoubling`. Where privacy is switched off, the rounds are
     those of `learn_exactly`.
 
     Attributes:
@@ -54,6 +57,8 @@ class FixedRounds(Selector):
         max_model_mb: Most that the model may grow, in proportion to the rounds done, as tab_bench limits
             Private-PGM. If no pair fits, the smallest is taken nevertheless. It has no effect on a model
             whose size does not depend on the marginals.
+        records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
+            its noise; None merges none.
     """
 
     key: ClassVar[str] = "fixed_rounds"
@@ -65,6 +70,7 @@ class FixedRounds(Selector):
     one_way_share: Fraction | float = Fraction(1, 10)
     again: bool = True
     max_model_mb: float = 100.0
+    records_per_noise: float | None = 4.0
 
     def __post_init__(self) -> None:
         normalise(
@@ -75,6 +81,7 @@ class FixedRounds(Selector):
             one_way_share=share,
             again=flag,
             max_model_mb=megabytes,
+            records_per_noise=positive.or_none,
         )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
@@ -100,16 +107,16 @@ class FixedRounds(Selector):
     ) -> MarginalModel:
         """Measure one-way marginals, then choose, measure and fit in every round."""
         report = progress or (lambda step, done: None)
-        domain = curator.domain
-        used, n_rounds = self._one_way(domain, share), self._rounds(domain)
-        measured = curator.measure([(c,) for c in domain.columns], share=used, step=ONE_WAY)
-        model = model.over(domain).fit(measured)
+        start = self._start(curator, share)
+        curator, measured, used = start.curator, start.measured, start.used
+        domain, n_rounds = curator.domain, self._rounds(curator.domain)
+        model = over_merged(model, start.recoding).fit(measured)
 
         left = pairs_of(domain)
         if not curator.is_private and used < share:
             from syntabula.select.exact_rounds import learn_exactly
 
-            return learn_exactly(
+            model = learn_exactly(
                 curator,
                 model,
                 dict.fromkeys(left, 1.0),
@@ -122,6 +129,7 @@ class FixedRounds(Selector):
                 ),
                 progress=report,
             )
+            return start.restored(model)
         rounds = Rounds(
             share=share,
             used=used,
@@ -152,7 +160,21 @@ class FixedRounds(Selector):
         # Fit once more without a new measurement, for models that give new ones more weight.
         model = model.fit(measured)
         report(MEASURE, 1.0)
-        return model
+        return start.restored(model)
+
+    def _start(self, curator: Curator, share: Fraction) -> MergedStart:
+        """Measure the columns and merge their codes."""
+        part, d = Fraction(self.measure_share), len(curator.domain)
+        first = self._one_way(curator.domain, share)
+        return MergedStart.of(
+            curator,
+            share=share,
+            first=first,
+            most=max(first, MERGING_ONE_WAY * share),
+            records_per_noise=self.records_per_noise if d > 1 else None,
+            # Two pairs a column.
+            pair_sigma=lambda rest: curator.noise_sigma(2 * d, rest * part),
+        )
 
     def _one_way(self, domain: Domain, share: Fraction) -> Fraction:
         return share if len(domain) == 1 else Fraction(self.one_way_share) * share

@@ -17,16 +17,21 @@ from syntabula._arguments import (
 )
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.errors import ArgumentError
+from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
+from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 from syntabula.select.rounds import affordable
 from syntabula.select.usefulness import largest_useful, maximal_sets
 
 TOTAL = "measure the number of records"
 CHOOSE = "choose the network"
 MEASURE = "measure the network's families"
+_ONE_WAY_SHARE = Fraction(1, 20)
 _SECONDS_PER_COLUMN = 0.003
 
 
@@ -43,20 +48,27 @@ class ParentSets(Selector):
     average noise it will get. With budget rho a choice has epsilon sqrt(8 beta rho / (d - 1)).
 
     Departures from the paper, whose neighbours replace a record and whose number of records is public: here a
-    record is added or removed, so the number of records is measured first, and R is taken in counts, where
-    its sensitivity does not depend on the number of records (four records for 2 n R). The root is the
+    record is added or removed, so the number of records is private, and R is taken in counts, where
+    its sensitivity does not depend on the number of records (four records for 2 n R). Single columns are measured
+    first, for a twentieth of the budget or a fifth if many codes are merged, and codes are merged until pairs can stand
+    out from their noise (`coarsen`), so that more families are useful; the number of records follows from these
+    measurements. `records_per_noise=None` leaves all codes as they are, like the paper, and measures the number of
+    records instead. The root is the
     first column, not a random one. The number of parents and the cells of a family are also bounded, so
     that a choice counts few cells; in the paper only usefulness bounds them. Public code scales a
     normalised mutual information as if it were not normalised, which is not private; it is not followed.
 
     Attributes:
         structure_share: Fraction of the budget for the choices; beta in the paper.
-        total_share: Fraction of the budget for the number of records, which usefulness depends on.
+        total_share: Fraction of the budget for the number of records, which usefulness depends on; it has no effect if
+            codes are merged.
         theta: Least ratio of average count to average noise of a family.
         max_parents: Most parents of a column.
         max_cells: Most cells of a family, unless it is one column.
         max_candidates: Most candidates of a choice; if there are more, smaller parent sets are considered.
         max_model_mb: Most that the model may grow.
+        records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
+            its noise; None merges none.
     """
 
     key: ClassVar[str] = "privbayes"
@@ -68,6 +80,7 @@ class ParentSets(Selector):
     max_cells: int = 250_000
     max_candidates: int = 5_000
     max_model_mb: float = 80.0
+    records_per_noise: float | None = 4.0
 
     def __post_init__(self) -> None:
         normalise(
@@ -79,22 +92,32 @@ class ParentSets(Selector):
             max_candidates=count(),
             theta=positive,
             max_model_mb=megabytes,
+            records_per_noise=positive.or_none,
         )
-        if self.structure_share + self.total_share >= 1:
+        first = self.total_share if self.records_per_noise is None else MERGING_ONE_WAY
+        if self.structure_share + first >= 1:
             raise ArgumentError(
-                "structure_share and total_share leave nothing for the measurements; lower one"
+                "structure_share and what is measured before leave nothing for the families; lower structure_share"
+                + (" or total_share" if self.records_per_noise is None else "")
             )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
-        """Return the cost of the steps; which families are measured depends on the table."""
+        """Return the cost of the steps; which families are measured depends on the table. If many codes are merged, the
+        one-way marginals take a fifth and the families correspondingly less.
+        """
         total, choose, measure = self._shares(domain, Fraction(1))
         largest = sorted(domain.sizes, reverse=True)
         family = math.prod(largest[: self.max_parents + 1])
         cells = sum(max(n, min(family, self.max_cells)) for n in domain.sizes)
         usual = _SECONDS_PER_COLUMN * len(domain)
+        counted = 1 if self.records_per_noise is None else sum(domain.sizes)
         steps = [
             PlannedStep(
-                name=TOTAL, share=total, cells=1, noisy_cells=1, fit=PlannedFit(cells=1, seconds=0.0)
+                name=TOTAL if self.records_per_noise is None else ONE_WAY,
+                share=total,
+                cells=counted,
+                noisy_cells=counted,
+                fit=PlannedFit(cells=1, seconds=0.0),
             ),
             PlannedStep(name=CHOOSE, share=choose, cells=cells, fit=PlannedFit(cells=1, seconds=usual / 2)),
             PlannedStep(
@@ -117,15 +140,15 @@ class ParentSets(Selector):
     ) -> MarginalModel:
         """Choose the network, measure its families and fit the model."""
         report = progress or (lambda step, done: None)
-        domain, model = curator.domain, model.over(curator.domain)
-        total_share, choose_share, measure_share = self._shares(domain, share)
+        start, n_records = self._start(curator, share)
+        _, choose_share, _ = self._shares(curator.domain, share)
+        measure_share = share - start.used - choose_share
+        curator, model = start.curator, over_merged(model, start.recoding)
+        domain = curator.domain
         root = domain.columns[0]
         network: list[Clique] = []
         if len(domain) > 1:
-            (records,) = curator.measure([()], share=total_share, step=TOTAL)
-            limit = largest_useful(
-                curator, float(records.values), len(domain), measure_share, theta=self.theta
-            )
+            limit = largest_useful(curator, n_records, len(domain), measure_share, theta=self.theta)
             for number in range(1, len(domain)):
                 report(CHOOSE, 0.6 * number / len(domain))
                 placed = [root, *(family[-1] for family in network)]
@@ -138,13 +161,34 @@ class ParentSets(Selector):
         report(MEASURE, 0.8)
         fitted = model.fit(measured)
         report("fit the model", 1.0)
-        return fitted
+        return start.restored(fitted)
+
+    def _start(self, curator: Curator, share: Fraction) -> tuple[MergedStart, float]:
+        """Return what is measured before the network, and the number of records; nothing if there is one column."""
+        domain = curator.domain
+        first, choose, _ = self._shares(domain, share)
+        if not first:
+            return MergedStart(curator, [], Recoding.identity(domain), first), 1.0
+        if self.records_per_noise is None:
+            (counted,) = curator.measure([()], share=first, step=TOTAL)
+            return MergedStart(curator, [], Recoding.identity(domain), first), float(counted.values)
+        start = MergedStart.of(
+            curator,
+            share=share - choose,
+            first=first,
+            most=MERGING_ONE_WAY * share,
+            records_per_noise=self.records_per_noise,
+            # The number of families that will be measured, with all that is left for them.
+            pair_sigma=lambda rest: curator.noise_sigma(len(domain), rest),
+        )
+        return start, consistent_total(start.measured)
 
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-        """Return the shares of the number of records, all choices, and all measurements."""
+        """Return the shares of what is measured before the network, of all choices, and of the families."""
         if len(domain) == 1:
             return Fraction(0), Fraction(0), share
-        total, choose = Fraction(self.total_share) * share, Fraction(self.structure_share) * share
+        first = Fraction(self.total_share) if self.records_per_noise is None else _ONE_WAY_SHARE
+        total, choose = first * share, Fraction(self.structure_share) * share
         return total, choose, share - total - choose
 
     def _candidates(
