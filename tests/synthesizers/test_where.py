@@ -286,7 +286,7 @@ class TestRefusals:
         frame = table()[["age", "job", "member"]]
         schema = st.Schema({n: SCHEMA[n] for n in frame})
         preprocessing = st.Preprocessing(discretizer="uniform", within="even")
-        wide = st.PrivBayes(epsilon=5.0, seed=1, preprocessing=preprocessing)
+        wide = st.PrivBayes(epsilon=5.0, seed=1, preprocessing=preprocessing, records_per_noise=None)
         release = wide.fit(frame, schema)
         release = replace(release, model=replace(release.model, max_memory_mb=1e-6))
 

@@ -117,7 +117,7 @@ def _most_cells(records: float, pair_sigma: float, records_per_noise: float) -> 
     """Return how many cells a typical pair may have; see `coarsen`."""
     if pair_sigma <= 0:
         return math.inf
-    noises = records / pair_sigma
+    noises = max(records, 0.0) / pair_sigma  # noise may leave fewer than none
     return min(noises / records_per_noise, math.pow(noises / _PER_GROUP, 2 / 3))
 
 

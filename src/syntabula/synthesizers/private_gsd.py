@@ -18,13 +18,14 @@ class PrivateGSD(Marginal):
     one-shot form; compared in this form in Chen, Li, Gong, McKenna, Wang, tab_bench (table 5). With
     `selector=GivenWorkload(...)` it takes any workload, with `selector=Adaptive()` it chooses round by round.
 
-    Guarantee: GDP or zCDP, one Gaussian measurement of all pairs; neighbours differ by one record. Assumed public:
-    the schema. Time: seconds; memory: the counts of all pairs. Choose it if all pairs matter equally and the
-    budget is large (epsilon 5 or more): with a small budget the noise on all pairs is large.
+    Guarantee: GDP or zCDP, Gaussian measurements of single columns and of all pairs; neighbours differ by one record.
+    Assumed public: the schema. Time: seconds; memory: the counts of all pairs. Choose it if all pairs matter equally
+    and the budget is large (epsilon 5 or more): with a small budget the noise on all pairs is large.
 
-    Departures: see Genetic, which has more records than the papers' runs, and fits beyond the noise only where
-    there is little of it. Numeric columns are binned; the paper's nested intervals of continuous values are
-    not measured. The public code measures again for every synthetic table without charging for it.
+    Departures: see AllPairs, which merges codes, and Genetic, which has more records than the papers' runs, and fits
+    beyond the noise only where there is little of it. Numeric columns are binned; the paper's nested intervals of
+    continuous values are not measured. The public code measures again for every synthetic table without charging
+    for it.
 
     Examples:
         >>> import syntabula

@@ -81,7 +81,9 @@ refused_argument(
 )
 refused_argument(
     "shares that leave nothing",
-    lambda: st.PrivBayes().with_options(structure_share=0.5, total_share=Decimal("0.5")),
+    lambda: st.PrivBayes().with_options(
+        structure_share=0.5, total_share=Decimal("0.5"), records_per_noise=None
+    ),
     "nothing",
 )
 refused_argument(
