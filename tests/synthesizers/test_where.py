@@ -17,6 +17,7 @@ from scipy import stats
 
 import syntabula as st
 from syntabula.errors import ArgumentError, ConditionWarning, SchemaError
+from syntabula.select.privbayes import ParentSets
 from syntabula.synthesizers import drawing
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
@@ -286,7 +287,8 @@ class TestRefusals:
         frame = table()[["age", "job", "member"]]
         schema = st.Schema({n: SCHEMA[n] for n in frame})
         preprocessing = st.Preprocessing(discretizer="uniform", within="even")
-        wide = st.PrivBayes(epsilon=5.0, seed=1, preprocessing=preprocessing, records_per_noise=None)
+        selector = ParentSets(records_per_noise=None)
+        wide = st.PrivBayes(epsilon=5.0, seed=1, preprocessing=preprocessing, selector=selector)
         release = wide.fit(frame, schema)
         release = replace(release, model=replace(release.model, max_memory_mb=1e-6))
 
