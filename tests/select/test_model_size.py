@@ -47,7 +47,8 @@ class TestFixedRounds:
         private, seen = curator(), []
         measure = private.measure
         private.measure = lambda cliques, **options: seen.extend(cliques) or measure(cliques, **options)
-        FixedRounds(max_model_mb=limit_cells * MB, again=False).select(private, PGM())
+        whole = FixedRounds(max_model_mb=limit_cells * MB, again=False, records_per_noise=None)
+        whole.select(private, PGM())
         return seen
 
     def test_the_model_stays_within_its_limit_as_long_as_there_is_a_pair_that_fits(self) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
-from statistics import fmean, median
+from statistics import median
 from typing import ClassVar, NamedTuple, Self
 
 from syntabula._arguments import instance_of, megabytes, normalise, positive, share
@@ -28,7 +28,7 @@ from syntabula.select.base import Selector
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.fixed_marginals import AllPairs, OneWay
-from syntabula.select.merged_codes import expected_sizes
+from syntabula.select.merged_codes import expected_sizes, most_cells
 from syntabula.select.rounds import mean_noise, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
 
@@ -72,8 +72,8 @@ class Automatic(Selector):
     1. A method that may need more memory or time than allowed is left out, MargNet also if torch is missing,
        and both it and Private-GSD if there are fewer than three columns. If one method is left, nothing is spent.
     2. A tenth of the choice's share pays for counting the records.
-    3. If the mean noise on a pair, were all of them measured with the whole budget, is at most `ample_pair_noise` of
-       all records, Private-GSD. A pair has as many cells as codes are merged into.
+    3. If the noise on a large pair, were all pairs measured with the whole budget, is at most `ample_pair_noise` of
+       all records, Private-GSD. The pair has the most cells of all, or as many as codes are merged into.
     4. If MargNet or Private-GSD is available, the rest of that share releases the dependences of all pairs.
        MargNet, or else Private-GSD, is chosen if their density (see `density`) is at least `dense_from`, plus a
        margin for noise: two standard deviations of the mean, and 0.3 of one pair. Nothing is released if the noise
@@ -89,7 +89,8 @@ class Automatic(Selector):
     Attributes:
         choice_share: Fraction of the budget for the choice.
         dense_from: Least density at which MargNet or Private-GSD is chosen.
-        ample_pair_noise: Most mean noise on all pairs, as a fraction of all records, at which Private-GSD is chosen.
+        ample_pair_noise: Most noise on a large pair of merged codes, as a fraction of all records, at which
+            Private-GSD is chosen.
         max_pair_noise: Noise on each of d - 1 pairs of merged codes, as a fraction of all records, above which a table
             that is not shown to be dense is learned by single columns.
         max_seconds: Methods that may take longer, by a rough estimate for two cores, are left out; None for no limit.
@@ -108,7 +109,7 @@ class Automatic(Selector):
 
     choice_share: Fraction | float = Fraction(1, 50)
     dense_from: float = 0.06
-    ample_pair_noise: float = 0.04
+    ample_pair_noise: float = 0.042
     max_pair_noise: float = 0.1
     max_seconds: float | None = 300.0
     memory_mb: float = 4000.0
@@ -206,13 +207,13 @@ class Automatic(Selector):
         n_records = max(1.0, float(counted.values))
 
         pair = f"of about {n_records:,.0f} records (a noisy count) in a pair of columns"
-        # Is the budget enough for all pairs? This includes a few large ones, as they would be measured too.
+        # Is the budget enough for all pairs?
         if "private-gsd" in ways:
             n_pairs = len(domain) * (len(domain) - 1) // 2
-            cells = fmean(self._merged_cells(curator, share, n_records, n_pairs))
+            cells = self._large_pair(curator, share, n_records, n_pairs)
             noise = mean_noise(curator, n_pairs, share) * cells / (2 * n_records)
             if noise <= self.ample_pair_noise:
-                ample = f"noise would move {noise:.1%} {pair} on average if all were measured"
+                ample = f"noise would move {noise:.1%} {pair} of many codes if all were measured"
                 return "private-gsd", f"{ample}, at most {self.ample_pair_noise:.1%}", spent
 
         # Do pairs depend on each other beyond what a tree of them explains?
@@ -237,26 +238,34 @@ class Automatic(Selector):
                 reason = f"correlations are sparse: {beyond}, below {least:.3f}; "
 
         # Is the budget enough for pairs at all?
-        cells = median(self._merged_cells(curator, share, n_records, len(domain) - 1))
-        noise = mean_noise(curator, len(domain) - 1, share) * cells / (2 * n_records)
+        noise = mean_noise(curator, len(domain) - 1, share) * self._merged_cells(curator, share, n_records)
+        noise /= 2 * n_records
         moved = f"{reason}noise would move {noise:.0%} {pair}"
         if noise > self.max_pair_noise:
             return "independent", f"{moved}, above {self.max_pair_noise:.0%}", spent
         return usual, f"{moved}, at most {self.max_pair_noise:.0%}", spent
 
-    def _merged_cells(
-        self, curator: Curator, share: Fraction, n_records: float, n_pairs: int
-    ) -> Iterator[int]:
-        """Return the cells of all pairs once codes are merged that noise would drown in so many of them."""
-        sizes: Sequence[int] = curator.domain.sizes
+    def _large_pair(self, curator: Curator, share: Fraction, n_records: float, n_pairs: int) -> float:
+        """Return the cells of the largest pair, or as many as codes are merged into if all pairs are measured."""
+        cells = math.prod(sorted(curator.domain.sizes)[-2:])
+        if self.sparse.records_per_noise is None:
+            return cells
+        sigma = curator.noise_sigma(n_pairs, share)
+        least = self.sparse.records_per_noise
+        return min(cells, most_cells(records=n_records, pair_sigma=sigma, records_per_noise=least))
+
+    def _merged_cells(self, curator: Curator, share: Fraction, n_records: float) -> float:
+        """Return the cells of a median pair once AIM has merged the codes that noise would drown."""
+        domain = curator.domain
+        sizes: Sequence[int] = domain.sizes
         if self.sparse.records_per_noise is not None:
             sizes = expected_sizes(
                 sizes,
                 records=n_records,
-                pair_sigma=curator.noise_sigma(n_pairs, share),
+                pair_sigma=curator.noise_sigma(len(domain) - 1, share),
                 records_per_noise=self.sparse.records_per_noise,
             )
-        return (first * second for first, second in combinations(sizes, 2))
+        return float(median(first * second for first, second in combinations(sizes, 2)))
 
     def _ways(self, domain: Domain) -> tuple[dict[str, Way], list[str]]:
         """Return the available methods, and why others are not, by declared facts alone."""

@@ -84,7 +84,7 @@ def coarsen(
         for m, s, apart in zip(one_way, noises, aparts, strict=True)
     ]
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
-    cells = _most_cells(total, pair_sigma, records_per_noise)
+    cells = most_cells(records=total, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
     most = _most_groups([_number(g) for g in groups], cells)
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
@@ -108,13 +108,19 @@ def expected_sizes(
         pair_sigma: Standard deviation of the noise that the counts of pairs will have; 0 for none.
         records_per_noise: As for `coarsen`.
     """
-    cells = _most_cells(records, pair_sigma, records_per_noise)
+    cells = most_cells(records=records, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
     most = max(math.floor(_most_groups(sizes, cells)), 1)
     return [min(size, most) for size in sizes]
 
 
-def _most_cells(records: float, pair_sigma: float, records_per_noise: float) -> float:
-    """Return how many cells a typical pair may have; see `coarsen`."""
+def most_cells(*, records: float, pair_sigma: float, records_per_noise: float) -> float:
+    """Return how many cells `coarsen` leaves a typical pair at most; infinite without noise.
+
+    Args:
+        records: Noisy, public or released number of records.
+        pair_sigma: Standard deviation of the noise that the counts of pairs will have; 0 for none.
+        records_per_noise: As for `coarsen`.
+    """
     if pair_sigma <= 0:
         return math.inf
     noises = max(records, 0.0) / pair_sigma  # noise may leave fewer than none
@@ -251,7 +257,7 @@ class MergedStart:
             measured = [one.averaged(other) for one, other in zip(measured, again, strict=True)]
             used = most
             recoding, reduced = merged(measured, used)
-        return cls(curator.recoded(recoding), reduced, recoding, used)
+        return cls(curator.recoded(recoding) if recoding.maps else curator, reduced, recoding, used)
 
     def restored(self, model: MarginalModel) -> MarginalModel:
         """Return a model of the merged table as a model of the original codes."""
