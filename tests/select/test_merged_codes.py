@@ -140,7 +140,7 @@ def start(private: Curator, *, least: float | None = 4.0, most: Fraction = Fract
         first=Fraction(1, 20),
         most=most,
         records_per_noise=least,
-        pair_sigma=lambda rest: private.noise_sigma(3, rest),
+        n_pairs=3,
     )
 
 
@@ -175,7 +175,9 @@ def test_nothing_is_merged_if_switched_off() -> None:
 
 def test_what_is_left_decides_how_far_codes_merge() -> None:
     private = curator(WIDE.sizes)
-    asked: list[Fraction] = []
+    asked: list[tuple[int, Fraction]] = []
+    noise_sigma = private.noise_sigma
+    private.noise_sigma = lambda n, share: asked.append((n, share)) or noise_sigma(n, share)
 
     MergedStart.of(
         private,
@@ -183,7 +185,8 @@ def test_what_is_left_decides_how_far_codes_merge() -> None:
         first=Fraction(1, 20),
         most=Fraction(1, 5),
         records_per_noise=4.0,
-        pair_sigma=lambda rest: asked.append(rest) or private.noise_sigma(3, rest),
+        n_pairs=3,
+        measure_share=Fraction(9, 10),
     )
 
-    assert asked == [Fraction(19, 20), Fraction(4, 5)]
+    assert asked == [(3, Fraction(19, 20) * Fraction(9, 10)), (3, Fraction(4, 5) * Fraction(9, 10))]

@@ -229,7 +229,8 @@ class Adaptive(Selector):
             most=MERGING_ONE_WAY * share if self.one_way_share is None else first,
             records_per_noise=self.records_per_noise if pairs else None,
             # The number of pairs in a tree over all columns, measured with all that is left.
-            pair_sigma=lambda rest: curator.noise_sigma(len(domain) - 1, rest * part),
+            n_pairs=len(domain) - 1,
+            measure_share=part,
         )
 
     def _candidates(self, domain: Domain) -> dict[Clique, float]:

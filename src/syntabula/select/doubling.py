@@ -159,7 +159,8 @@ class FirstTimeDoubling(Selector):
             most=max(first, MERGING_ONE_WAY * share),
             records_per_noise=self.records_per_noise if d > 1 else None,
             # Two pairs a column.
-            pair_sigma=lambda rest: curator.noise_sigma(2 * d, rest * part),
+            n_pairs=2 * d,
+            measure_share=part,
         )
 
     def _shares(self, domain: Domain, share: Fraction) -> tuple[Fraction, Fraction]:

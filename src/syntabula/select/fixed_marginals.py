@@ -143,7 +143,7 @@ class AllPairs(FixedMarginals):
             first=_ONE_WAY_SHARE * share,
             most=MERGING_ONE_WAY * share,
             records_per_noise=self.records_per_noise,
-            pair_sigma=lambda rest: curator.noise_sigma(len(pairs), rest),
+            n_pairs=len(pairs),
         )
         measured = start.measured + start.curator.measure(pairs, share=share - start.used, step=self.step)
         report(self.step, 0.3)

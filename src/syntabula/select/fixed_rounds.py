@@ -173,7 +173,8 @@ class FixedRounds(Selector):
             most=max(first, MERGING_ONE_WAY * share),
             records_per_noise=self.records_per_noise if d > 1 else None,
             # Two pairs a column.
-            pair_sigma=lambda rest: curator.noise_sigma(2 * d, rest * part),
+            n_pairs=2 * d,
+            measure_share=part,
         )
 
     def _one_way(self, domain: Domain, share: Fraction) -> Fraction:

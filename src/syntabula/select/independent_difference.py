@@ -183,7 +183,7 @@ class IndependentDifference(Selector):
             first=first,
             most=max(first, MERGING_ONE_WAY * share),
             records_per_noise=self.records_per_noise,
-            pair_sigma=lambda rest: curator.noise_sigma(n_pairs, rest),
+            n_pairs=n_pairs,
         )
 
     def _usual(self, domain: Domain, n_pairs: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -228,7 +228,8 @@ class MergedStart:
         first: Fraction,
         most: Fraction,
         records_per_noise: float | None,
-        pair_sigma: Callable[[Fraction], float],
+        n_pairs: int,
+        measure_share: Fraction = Fraction(1),
     ) -> MergedStart:
         """Measure every column, and again if many codes are merged; merging is post-processing.
 
@@ -238,13 +239,14 @@ class MergedStart:
             first: Fraction of the whole budget for the columns.
             most: The same if an average pair of columns keeps less than half of its cells.
             records_per_noise: See `coarsen`; None merges nothing.
-            pair_sigma: Returns the standard deviation of the noise on a pair, given the share that is left.
+            n_pairs: About how many pairs, or larger marginals, will be measured.
+            measure_share: Fraction of what is left that measures them.
         """
 
         def merged(one_way: list[Measurement], used: Fraction) -> tuple[Recoding, list[Measurement]]:
             if records_per_noise is None:
                 return Recoding.identity(curator.domain), one_way
-            sigma = pair_sigma(share - used)
+            sigma = curator.noise_sigma(n_pairs, (share - used) * measure_share)
             return coarsen(
                 one_way, domain=curator.domain, pair_sigma=sigma, records_per_noise=records_per_noise
             )

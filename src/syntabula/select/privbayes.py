@@ -179,7 +179,7 @@ class ParentSets(Selector):
             most=MERGING_ONE_WAY * share,
             records_per_noise=self.records_per_noise,
             # The number of families that will be measured, with all that is left for them.
-            pair_sigma=lambda rest: curator.noise_sigma(len(domain), rest),
+            n_pairs=len(domain),
         )
         return start, consistent_total(start.measured)
 

@@ -268,7 +268,7 @@ class AttributeGraph(Selector):
             most=MERGING_ONE_WAY * share,
             records_per_noise=self.records_per_noise,
             # The number of marginals that will be measured, with all that is left for them.
-            pair_sigma=lambda rest: curator.noise_sigma(len(domain) + refinement_count(domain), rest),
+            n_pairs=len(domain) + refinement_count(domain),
         )
         return start, consistent_total(start.measured), all_marginals - start.used
 
