@@ -62,6 +62,20 @@ class TestRows:
         assert np.array_equal(found.column("a"), given.column("a"))
         assert np.array_equal(found.column("b"), same.column("b"))
 
+    def test_conditions_that_many_satisfy_are_met_by_raked_rows(self) -> None:
+        found = raked().restricted({"b": np.array([0.0, 1.0])})
+
+        # Of 20,000 rows, whose shares are off as above; the model has half of its rows there.
+        assert found.probability == pytest.approx(0.4, abs=0.018)
+        drawn = found.draw(2_000, np.random.default_rng(0))
+        assert drawn.n_rows == 2_000
+        assert (drawn.column("b") == 1).all()
+
+    def test_conditions_that_few_satisfy_are_left_to_the_model(self) -> None:
+        weights = {"a": np.array([0.0, 0.1, 0.0])}
+
+        assert raked().restricted(weights).probability == raked().inner.restricted(weights).probability
+
     def test_marginals_are_those_of_the_rows(self) -> None:
         (found,) = raked().marginals([("a",)])
 

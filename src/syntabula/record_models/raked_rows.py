@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,14 +12,13 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
+from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.models.storage import model_array_bytes, model_from_state, model_state, whole_model
 from syntabula.record_models.base import counted_marginals
 from syntabula.record_models.generated_rows import places_again, raked, rows_at
 
-if TYPE_CHECKING:
-    from syntabula.models.restricted import Restricted, Weights
-
 _ROWS_PER_CODE = 10
+_TRIED, _MANY = 20_000, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +31,8 @@ class RakedRows(Model):
     proportional fitting, which keeps the odds ratios of columns.
 
     The variance of the weights is about the number of codes over that of rows: rows tell of all else as if they were
-    fewer by one for each code. So fewer rows than ten per code are left as they were drawn. Conditions are left to the
-    model.
+    fewer by one for each code. So fewer rows than ten per code are left as they were drawn. Given columns are left to
+    the model, and so are conditions that fewer than a tenth of its rows satisfy.
 
     Attributes:
         inner: The model.
@@ -68,8 +67,10 @@ class RakedRows(Model):
         return rows_at(rows, places_again(raked(np.ones(n), rows, shares), n, rng))
 
     def restricted(self, weights: Weights) -> Restricted:
-        """Return the model restricted to records that satisfy conditions."""
-        return self.inner.restricted(weights)
+        """Return the raked rows that satisfy conditions, or if few do, the model restricted to them."""
+        found = self.inner.restricted(weights)
+        # Networks that answer conditions themselves err by what noise did to the order in which they draw columns.
+        return by_trying(self, weights, tried=_TRIED) if found.probability >= _MANY else found
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique, one axis per column in its order, as counted on drawn rows."""
