@@ -16,8 +16,11 @@ from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
 
-# A run makes it around the requested model, so it has no registered key.
-_RECODED = Entry(kind="model", key="recoded", home="syntabula.models.recoded:RecodedModel")
+# A run makes them around the requested model, so they have no registered key.
+_AROUND = (
+    Entry(kind="model", key="recoded", home="syntabula.models.recoded:RecodedModel"),
+    Entry(kind="model", key="raked_rows", home="syntabula.record_models.raked_rows:RakedRows"),
+)
 
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 
@@ -54,7 +57,7 @@ def model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     check_storable(model)
     facts, arrays = model.state()
     entry = _kinds()[model.kind]
-    plug_in = None if entry == _RECODED else package_of(entry.kind, entry.key)
+    plug_in = None if entry in _AROUND else package_of(entry.kind, entry.key)
     if plug_in is None:
         return {"model": model.kind, **facts}, dict(arrays)
     # Kept apart, so that the facts of plug-ins may have any names.
@@ -107,13 +110,13 @@ def model_class(kind: object, plug_in: object = None) -> type[Any]:
 
 def _kinds() -> dict[str, Entry]:
     """Return what may stand in a file, by kind."""
-    return {entry.key: entry for entry in [_RECODED, *entries("record_model"), *entries("model")]}
+    return {entry.key: entry for entry in [*_AROUND, *entries("record_model"), *entries("model")]}
 
 
 def _class_of(entry: Entry) -> type[Any]:
-    if entry == _RECODED:
-        recoded: type[Any] = entry.load()
-        return recoded
+    if entry in _AROUND:
+        around: type[Any] = entry.load()
+        return around
     try:
         found: type[Any] = load(entry.kind, entry.key)
     except ArgumentError as error:

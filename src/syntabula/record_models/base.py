@@ -82,9 +82,7 @@ class RecordModel(Model, Protocol):
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique, one axis per column in its order, as counted on drawn rows."""
-        rows = self.sample(COUNTED_ROWS, np.random.default_rng(0))
-        counts = MemoryEngine(rows).counts(cliques)
-        return [c * np.float64(self.total / COUNTED_ROWS) for c in counts]
+        return counted_marginals(self, cliques)
 
 
 class NoisyRecordModel(RecordModel, Protocol):
@@ -117,6 +115,13 @@ class NoisyRecordModel(RecordModel, Protocol):
             BudgetError: If the budget is too small for these steps.
         """
         ...
+
+
+def counted_marginals(model: Model, cliques: Sequence[Clique]) -> list[FloatArray]:
+    """Return counts of each clique among drawn rows, scaled to the records of a model."""
+    rows = model.sample(COUNTED_ROWS, np.random.default_rng(0))
+    counts = MemoryEngine(rows).counts(cliques)
+    return [c * np.float64(model.total / COUNTED_ROWS) for c in counts]
 
 
 def takes_noise(model: RecordModel) -> TypeGuard[NoisyRecordModel]:

@@ -15,7 +15,7 @@ from syntabula.models.base import Model
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.evolved_rows import EvolvedRows
-from syntabula.record_models.generated_rows import code_shares, independent_rows
+from syntabula.record_models.generated_rows import code_shares, drawn_again, independent_rows, raked
 from syntabula.record_models.learner import ONE_WAY
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.population import Ballot, ComparedColumns, Population, nearness_of
@@ -158,7 +158,9 @@ class EvolutionLearner:
             n = round(min(total, _MOST_ROWS)) if is_last else evolution.candidates
             population = population.next(ballots, shares, n, evolution.change(r), rng)
         progress(_vote(evolution.rounds - 1), 1.0)
-        return start.restored(EvolvedRows.of(population.rows, total)), None
+        rows = population.rows
+        followed = drawn_again(rows, raked(np.ones(rows.n_rows), rows, shares), rows.n_rows, self.seed)
+        return start.restored(EvolvedRows.of(followed, total)), None
 
 
 def _vote(r: int) -> str:

@@ -34,7 +34,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 _ROWS_AT_ONCE = 16_384
 _HIDDEN, _NOISY_HIDDEN = 128, 8
-MIXED, _NUMBERS_MIXED = 8192, 30_000_000
+_MIXED, _NUMBERS_MIXED = 8192, 30_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,14 +181,17 @@ class LatentRows(LookupModel, ABC):
 
     @cached_property
     def _mixture(self) -> ProductMixture:
-        width = sum(self.domain.sizes)
-        n = max(min(MIXED, _NUMBERS_MIXED // width), 1)
-        outputs = self._outputs(n, np.random.default_rng(0))
+        outputs = self._mixed_outputs()
         parts = [
             self._fitted.code_chances(outputs[start : start + 512], self._deviations)
-            for start in range(0, n, 512)
+            for start in range(0, len(outputs), 512)
         ]
         return ProductMixture(self.domain, np.concatenate(parts))
+
+    def _mixed_outputs(self) -> FloatTable:
+        """Return what `_outputs` does for the hidden numbers that are always the same ones."""
+        n = max(min(_MIXED, _NUMBERS_MIXED // sum(self.domain.sizes)), 1)
+        return self._outputs(n, np.random.default_rng(0))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return all that a file needs: domain and options as facts, marginals, modes and weights as arrays."""

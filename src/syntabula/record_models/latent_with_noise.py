@@ -16,7 +16,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.privacy.training.records import RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.encoding import FEW_CODES, Encoder, Encoding, plain_encoding
-from syntabula.record_models.latent import MIXED, LatentRows
+from syntabula.record_models.latent import LatentRows
 from syntabula.record_models.loop import Trainable, Training
 from syntabula.record_models.noisy_loop import (
     NoisyTraining,
@@ -120,7 +120,8 @@ class NoisyLatentRows(LatentRows, ABC):
             _encoding=encoding,
             _weights=kept,
         )
-        logits = found._outputs(MIXED, np.random.default_rng(paid.seed))
         log_shares = [lookup.log_shares for lookup in encoding.lookups]
-        kept["bias/outputs"] = kept["bias/outputs"] + encoding.blocks.biases_towards(logits, log_shares)
+        # Rows without conditions are raked.
+        moved = encoding.blocks.biases_towards(found._mixed_outputs(), log_shares)
+        kept["bias/outputs"] = kept["bias/outputs"] + moved
         return replace(found, _weights=kept)

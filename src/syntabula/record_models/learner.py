@@ -115,7 +115,7 @@ class RecordLearner:
         if self.is_private and self.model.noisy_levels is not None:
             start = start.merged(self.model.noisy_levels)
         model = self._trained(start, share * (1 - ONE_WAY_SHARE), progress)
-        return start.restored(model), None
+        return start.raked(model), None
 
     def _trained(self, start: OneWayStart, share: Fraction, progress: Progress) -> Model:
         doors, measured = start.doors, start.measured

@@ -9,13 +9,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.support import Support
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
+from syntabula.models.row_set import RowSet
 from syntabula.privacy.doors import Doors
+from syntabula.record_models.raked_rows import RakedRows
 from syntabula.record_models.representation import one_way_counts
 
 ONE_WAY_SHARE = Fraction(2, 5)
@@ -62,6 +65,15 @@ class OneWayStart:
     def restored(self, model: Model) -> Model:
         """Return a model of these codes as a model of all codes; those without evidence have probability 0."""
         return RecodedModel(model, self.recoding) if self.recoding.maps else model
+
+    def raked(self, model: Model) -> Model:
+        """Return the same of a model whose drawn rows are to have the marginals, where these are noisy."""
+        # The rows of such a set have been drawn by their marginals.
+        if isinstance(model, RowSet) or not any(np.any(m.sigma) for m in self.measured):
+            return self.restored(model)
+        total = max(consistent_total(self.measured), 1.0)
+        counts = {c: project_simplex(v, total) for c, v in one_way_counts(self.measured).items()}
+        return self.restored(RakedRows(model, counts))
 
 
 def merged_levels(domain: Domain, counts: Mapping[str, FloatArray], levels: int) -> Recoding:

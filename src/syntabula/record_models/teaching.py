@@ -185,7 +185,7 @@ class TeachingLearner:
             )
             if not is_last:
                 rows = model.sample(teaching.rows, np.random.default_rng([self.seed, r]))
-        return start.restored(model), None
+        return start.raked(model), None
 
     def _within(self, progress: Progress, r: int) -> Progress:
         """Return what tells the progress of a round as a part of all rounds."""

@@ -131,7 +131,7 @@ class NoisyTreeLearner:
             sizes = [domain.size(c) for c in rows]
             rows[column] = trees[-1].draw([*rows.values()], sizes, _SYNTHETIC_ROWS, rng)
         progress(_growing(order[-1]), 1.0)
-        return start.restored(self.model.of_trees(domain, total, one_way, trees)), None
+        return start.raked(self.model.of_trees(domain, total, one_way, trees)), None
 
     def _asked(
         self, doors: Doors, column: str, share: Fraction, splits: Splits, groups: NDArray[np.intp]

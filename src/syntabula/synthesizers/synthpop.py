@@ -41,8 +41,8 @@ class Synthpop(FromRecords):
     matter.
 
     Measured once at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of
-    XGBoost learned on synthetic rows, seconds of a processor): .053, .70 and 1, .039, .63 and 1. Tab-PE has .056, .74 and
-    9, .040, .61 and 8; ARGN .066, .72 and 38, .050, .52 and 49; AIM .041, .78 and 2, .031, .70 and 2; `Independent` .091
+    XGBoost learned on synthetic rows, seconds of a processor): .053, .70 and 1, .037, .68 and 1. Tab-PE has .055, .73 and
+    7, .040, .61 and 7; ARGN .065, .72 and 35, .049, .57 and 40; AIM .041, .78 and 2, .031, .70 and 2; `Independent` .091
     and .45, .058 and .47.
 
     Attributes:

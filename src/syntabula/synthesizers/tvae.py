@@ -24,12 +24,11 @@ class TVAE(NoisyTrained):
     say when to stop; the paper takes 300 passes.
 
     With a budget encoder and decoder are both trained by noisy gradients. Columns then have at most 20 codes, groups of
-    as many records by released one-way marginals, and are drawn as categories; to these marginals they return in the
-    end. The reconstruction counts ten times, and there are 8 hidden numbers in place of 128.
+    as many records by released one-way marginals, and are drawn as categories; rows are raked to these marginals. The reconstruction counts ten times, and there are 8 hidden numbers in place of 128.
 
-    Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .065 and .75 after 16 seconds of a
-    processor, where `Independent` has .091 and .45 and AIM .041 and .78; on bank .047 and .57 (`Independent` .058 and
-    .47), on shoppers, of 7,330 records, .079 and .50 (.080 and .47).
+    Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .062 and .74 after 13 seconds of a
+    processor, where `Independent` has .091 and .45 and AIM .041 and .78; on bank .046 and .55 (`Independent` .058 and
+    .47), on shoppers, of 7,330 records, .078 and .50 (.080 and .47).
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
     cost of training). Two fifths of the budget measure one-way marginals; the rest pays for noisy gradients of records

@@ -23,6 +23,7 @@ from syntabula.record_models.base import RecordModel, takes_noise
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
+from syntabula.record_models.raked_rows import RakedRows
 from syntabula.testing.learners import (
     DOMAIN,
     check_options,
@@ -90,8 +91,8 @@ def _trained(model: RecordModel, budget: Budget) -> Any:
 
 
 def _alone(fitted: Model) -> Model:
-    """Return the model itself, where codes that nobody has were left out before it was trained."""
-    return fitted.inner if isinstance(fitted, RecodedModel) else fitted
+    """Return the model itself, of which codes that nobody has were left out and whose rows are raked."""
+    return _alone(fitted.inner) if isinstance(fitted, RecodedModel | RakedRows) else fitted
 
 
 def _check_trained(model: RecordModel, fitted: Any) -> None:
