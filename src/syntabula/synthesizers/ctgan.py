@@ -38,8 +38,8 @@ class CTGAN(NoisyTrained):
     Columns then have at most 20 codes, groups of as many records by released one-way marginals.
 
     Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .063 and .71 after 12 seconds of a
-    processor (TVAE .062 and .74, AIM .041 and .78, `Independent` .091 and .45); on bank .050 and .50 (.046 and .55, .031
-    and .70, .058 and .47); on shoppers .079 and .49 (.078 and .50, .059 and .74, .080 and .47). `auto` never chooses it
+    processor (TVAE .062 and .74, AIM .039 and .78, `Independent` .091 and .45); on bank .050 and .50 (.046 and .55, .029
+    and .71, .058 and .47); on shoppers .079 and .49 (.078 and .50, .059 and .74, .080 and .47). `auto` never chooses it
     with a budget.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the

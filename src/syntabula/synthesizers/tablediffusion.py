@@ -33,7 +33,7 @@ class TableDiffusion(NoisyTrained):
     - All steps are paid for before the first one, where the code asks for epsilon within a step and may leave a budget.
 
     Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .063 and .70 after 41 seconds of a
-    processor (`Independent` .091 and .45, AIM .041 and .78); on shoppers .074 and .49 after 8 (.080 and .47, .059 and
+    processor (`Independent` .091 and .45, AIM .039 and .78); on shoppers .074 and .49 after 8 (.080 and .47, .059 and
     .74).
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the

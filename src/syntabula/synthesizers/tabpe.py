@@ -39,7 +39,7 @@ class TabPE(FromRecords):
 
     Measured once at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of
     XGBoost learned on synthetic rows): .055 and .73, .040 and .61, after 7 seconds of a processor. ARGN has .065
-    and .72, .049 and .57 after 35 and 40, AIM .041 and .78, .031 and .70 after 2, `Independent` .091 and .45, .058 and
+    and .72, .049 and .57 after 35 and 40, AIM .039 and .78, .029 and .71 after 2, `Independent` .091 and .45, .058 and
     .47. Where one of eight bits is the parity of three others (10,000 rows), it is so in .88 of the rows, and in .50 of
     AIM's.
 

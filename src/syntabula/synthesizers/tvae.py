@@ -28,7 +28,7 @@ class TVAE(NoisyTrained):
     The reconstruction counts ten times, and there are 8 hidden numbers in place of 128.
 
     Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .062 and .74 after 13 seconds of a
-    processor, where `Independent` has .091 and .45 and AIM .041 and .78; on bank .046 and .55 (`Independent` .058 and
+    processor, where `Independent` has .091 and .45 and AIM .039 and .78; on bank .046 and .55 (`Independent` .058 and
     .47), on shoppers, of 7,330 records, .078 and .50 (.080 and .47).
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
