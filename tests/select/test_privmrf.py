@@ -106,7 +106,7 @@ class TestBudget:
         AttributeGraph().select(private, PGM())
 
         shares = {step: share for step, _, share in private.ledger.by_step()}
-        assert shares == pytest.approx({ONE_WAY: 0.2, GRAPH: 0.1, CHOOSE: 0.1, MEASURE: 0.6})
+        assert shares == pytest.approx({ONE_WAY: 0.3, GRAPH: 0.1, CHOOSE: 0.1, MEASURE: 0.5})
         assert private.ledger.remaining < private.ledger.budget.total / 10**9
 
     def test_a_table_of_two_columns_measures_its_pair_again(self) -> None:

@@ -64,7 +64,7 @@ class Adaptive(Selector):
         rounds_per_column: T / d: more rounds adapt better, with more noise in each.
         measure_share: Fraction of a round's budget for the measurement; the rest pays for the choice.
         one_way_share: Fraction of the whole for the one-way marginals at the start; by default the cost of d
-            rounds, raised to a fifth if many codes are merged.
+            rounds, raised to three tenths if many codes are merged.
         records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
             its noise; None merges none.
         max_rounds: Most rounds; the last one spends all that is left.
@@ -97,7 +97,7 @@ class Adaptive(Selector):
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of the steps; the number of rounds depends on what they find. If many codes are
-        merged, the one-way marginals take a fifth and the rounds correspondingly less.
+        merged, the one-way marginals take three tenths and the rounds correspondingly less.
         """
         candidates = tuple(self._candidates(domain))
         one_way, cells = sum(domain.sizes), [domain.cells(c) for c in candidates]

@@ -40,7 +40,7 @@ class FirstTimeDoubling(Selector):
     a new measurement.
 
     Departures: after the one-way marginals, codes are merged until pairs can stand out from their noise
-    (`coarsen`), and the columns are measured again if many are merged, for a fifth of the budget together;
+    (`coarsen`), and the columns are measured again if many are merged, for three tenths of the budget together;
     `records_per_noise=None` leaves all codes as they are, like the paper. The number of records is never taken as
     exact; a remainder that does not pay for two rounds goes into one (the public code does not spend it). Where
     privacy is switched off, pairs are measured whole in a few rounds (`learn_exactly`), whatever the queries. With
@@ -74,7 +74,7 @@ class FirstTimeDoubling(Selector):
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of the steps; the number of rounds depends on what they find. If many codes are merged, the
-        one-way marginals take a fifth and the rounds correspondingly less.
+        one-way marginals take three tenths and the rounds correspondingly less.
         """
         one_way, round_share = self._shares(domain, Fraction(1))
         return plan_of_pairs(

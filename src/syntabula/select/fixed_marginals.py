@@ -95,9 +95,10 @@ class AllPairs(FixedMarginals):
     This is how Private-GSD is run in Chen, Li, Gong, McKenna, Wang, tab_bench. For a table with a single
     column, that column is measured.
 
-    A departure: a twentieth of the budget measures the columns first, or a fifth if many codes are merged, and codes are
-    merged until pairs can stand out from their noise (`coarsen`). All pairs of columns of 100 codes would otherwise hold
-    little but noise. `records_per_noise=None` measures nothing but the pairs, and leaves all codes, like the paper.
+    A departure: a twentieth of the budget measures the columns first, or three tenths if many codes are merged, and
+    codes are merged until pairs can stand out from their noise (`coarsen`). All pairs of columns of 100 codes would
+    otherwise hold little but noise. `records_per_noise=None` measures nothing but the pairs, and leaves all codes, like
+    the paper.
 
     Attributes:
         records_per_noise: Codes are merged until an average cell of a typical pair holds this many times

@@ -47,7 +47,7 @@ class IndependentDifference(Selector):
     weight (the code scales dependence by n twice and takes nearly all pairs); there is no threshold;
     dependences below 0, which only noise causes, count as 0; the number of records is never taken as
     exact; no pair is forced. The columns are measured before the dependences, and codes are merged until pairs can
-    stand out from their noise (`coarsen`); the columns take a fifth of the budget if many are merged. Merged codes
+    stand out from their noise (`coarsen`); the columns take three tenths of the budget if many are merged. Merged codes
     also make the dependence of a pair less a matter of chance than thousands of nearly empty cells do.
     `records_per_noise=None` leaves all codes as they are, like the paper.
 
@@ -88,7 +88,7 @@ class IndependentDifference(Selector):
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of the steps; how many pairs are measured depends on the table. If many codes are merged, the
-        one-way marginals take a fifth and the chosen marginals correspondingly less.
+        one-way marginals take three tenths and the chosen marginals correspondingly less.
         """
         one_way = sum(domain.sizes)
         pairs = self._candidates(domain)

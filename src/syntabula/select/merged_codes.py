@@ -20,7 +20,7 @@ from syntabula.privacy.doors.tables import Curator
 
 ONE_WAY = "measure one-way marginals"
 
-MERGING_ONE_WAY = Fraction(1, 5)
+MERGING_ONE_WAY = Fraction(3, 10)
 """Share of the one-way marginals if many codes are merged: from then on only they tell merged codes apart."""
 
 LEAST_SIGMAS = 3.0

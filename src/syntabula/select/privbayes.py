@@ -50,8 +50,8 @@ class ParentSets(Selector):
     Departures from the paper, whose neighbours replace a record and whose number of records is public: here a
     record is added or removed, so the number of records is private, and R is taken in counts, where
     its sensitivity does not depend on the number of records (four records for 2 n R). Single columns are measured
-    first, for a twentieth of the budget or a fifth if many codes are merged, and codes are merged until pairs can stand
-    out from their noise (`coarsen`), so that more families are useful; the number of records follows from these
+    first, for a twentieth of the budget or three tenths if many codes are merged, and codes are merged until pairs can
+    stand out from their noise (`coarsen`), so that more families are useful; the number of records follows from these
     measurements. `records_per_noise=None` leaves all codes as they are, like the paper, and measures the number of
     records instead. The root is the
     first column, not a random one. The number of parents and the cells of a family are also bounded, so
@@ -103,7 +103,7 @@ class ParentSets(Selector):
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of the steps; which families are measured depends on the table. If many codes are merged, the
-        one-way marginals take a fifth and the families correspondingly less.
+        one-way marginals take three tenths and the families correspondingly less.
         """
         total, choose, measure = self._shares(domain, Fraction(1))
         largest = sorted(domain.sizes, reverse=True)

@@ -59,7 +59,7 @@ class AttributeGraph(Selector):
 
     - Before step 1 single columns are measured, and codes merged until pairs can stand out from their noise
       (`coarsen`), as in AIM and MST here; the number of records follows from these measurements. They take a
-      twentieth of the budget, or a fifth if many codes are merged. `records_per_noise=None` leaves all codes as they
+      twentieth of the budget, or three tenths if many codes are merged. `records_per_noise=None` leaves all codes as they
       are, and measures the number of records instead, like the paper.
     - The number of records is noisy wherever it is used, with the noise the right way round; R is measured
       in counts, with sensitivity two records; R between parents is looked up by column.
@@ -129,13 +129,13 @@ class AttributeGraph(Selector):
         if self.graph_share + self.refine_share + one_way >= 1:
             raise ArgumentError(
                 "graph_share and refine_share must leave a part for the measurements"
-                + (", beside a fifth for single columns" if one_way else "")
+                + (", beside three tenths for single columns" if one_way else "")
             )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of the steps; which marginals are measured depends on the table.
 
-        If many codes are merged, the one-way marginals take a fifth and the other marginals correspondingly less.
+        If many codes are merged, the one-way marginals take three tenths and the other marginals correspondingly less.
         """
         start, graph, choose, measure = self._shares(domain, Fraction(1))
         one_way = sum(domain.sizes)

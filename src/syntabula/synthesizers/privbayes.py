@@ -17,7 +17,7 @@ class PrivBayes(Marginal):
     Zhang, Cormode, Procopiuc, Srivastava, Xiao (2017), "PrivBayes: Private Data Release via Bayesian Networks",
     ACM TODS 42(4); compared in Ganev, Annamalai, Mahiou, De Cristofaro, "The Importance of Being Discrete".
 
-    Guarantee: GDP or zCDP, 5 to 20 % for single columns (Gaussian), 30 % for the d - 1 choices (exponential mechanism,
+    Guarantee: GDP or zCDP, 5 to 30 % for single columns (Gaussian), 30 % for the d - 1 choices (exponential mechanism,
     rho = eps^2 / 8 each) and the rest for the families' counts (Gaussian); with a pure budget, Laplace noise as in the
     paper. Neighbours differ by one record. Assumed public: the schema. Time: seconds, as thousands of families
     are counted and nothing is optimised; memory: the families' tables. Choose it if you want a readable model of
