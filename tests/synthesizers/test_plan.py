@@ -236,6 +236,14 @@ class TestTablesInParts:
 
         assert found.passes == 4
 
+    def test_of_json_lines_without_a_schema_are_read_once_more(self) -> None:
+        passes = [
+            st.MST().plan(None, 10**7, physical={"a": PhysicalType("integer", name)}, in_parts=True).passes
+            for name in ("int64", "JSON")
+        ]
+
+        assert passes == [3, 4]
+
     def test_of_several_processes_have_a_batch_and_a_state_for_each(self) -> None:
         one, four = (st.MST(workers=n).plan(self.SCHEMA, 10**7, in_parts=True) for n in (1, 4))
 

@@ -269,7 +269,8 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
         plan,
         steps=tuple(steps),
         table_mb=max(batch * workers + held * states, batch + choosing) / 2**20,
-        passes=passes,
+        # Names and types of columns of JSON Lines are found before, by one process.
+        passes=passes + (bool(found) and all(table.physical[name].name == "JSON" for name in found)),
         read_again=many,
     )
 
