@@ -100,7 +100,7 @@ class TestBudget:
         assert [(s.name, float(s.share)) for s in steps] == shares
         assert sum(s.share for s in steps) == 1
 
-    def test_where_many_codes_merge_a_fifth_goes_to_single_columns(self) -> None:
+    def test_where_many_codes_merge_three_tenths_go_to_single_columns(self) -> None:
         private = curator(rows=wide_table())
 
         AttributeGraph().select(private, PGM())

@@ -286,9 +286,9 @@ class TestBudget:
             spent = {line.step: line.share for line in privacy.lines}
             planned = {step.name: step.share for step in plan.steps}
             if method == "aim":
-                # Where many codes are merged, columns are counted again, up to a fifth of the budget.
+                # Where many codes are merged, columns are counted again, up to three tenths of the budget.
                 one_way = "measure one-way marginals"
-                assert planned.pop(one_way) <= spent.pop(one_way) + 1e-9 <= 1 / 5 + 2e-9
+                assert planned.pop(one_way) <= spent.pop(one_way) + 1e-9 <= 3 / 10 + 2e-9
                 assert planned.keys() == spent.keys()
             else:
                 assert spent == pytest.approx(planned, abs=1e-9)
