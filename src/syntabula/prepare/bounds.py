@@ -15,6 +15,7 @@ from syntabula.bins.scale import LEAST_SPAN
 from syntabula.errors import PrivateDomainError
 from syntabula.prepare.narrowing import cells_around, find_window
 from syntabula.prepare.preprocessing import LEAST_FAILURE
+from syntabula.prepare.two_counts import CountsInParts, combined
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
 
@@ -31,6 +32,8 @@ CLEARLY = 2.0
 AROUND = 8
 CUT_WEIGHT = 30.0
 UNSEEN = 0.3
+CLEAR_CUT = 3.0
+LEAST_KEPT = 0.5
 
 
 @dataclass(frozen=True)
@@ -88,11 +91,13 @@ def extract_bounds(
     the values (`find_window`; a quarter, if that takes two draws). The rest counts again in and around the window,
     in cells that widen with the distance from it. Otherwise, or if the window is hardly narrower than the range, all
     of that half counts again inside the two outermost cells on either side, in 8 to 20 parts each, with ends at round
-    decimal numbers, as those of hours, percentages and ages are. Among all
+    decimal numbers, as those of hours, percentages and ages are. Both counts together estimate the parts
+    (`two_counts`). Among all
     bounds at the edges of these cells, the chosen ones minimise this sum: the logarithm of the width; 30 times the
     fraction of the records that seems cut off at an end, plus 0.3 standard deviations of the noise on it; and z^2 / 4
     at each end, if the count cut off there is z such standard deviations above 0. So one percent of the records is
-    worth a third more width, clearly visible records are kept, and empty cells are dropped.
+    worth a third more width, clearly visible records (z > 3) are kept, and empty cells are dropped. Bounds that
+    seem to hold less than half of the records are not considered.
 
     Args:
         column: The values.
@@ -125,7 +130,7 @@ def extract_bounds(
     elif refine:
         n_estimated = max(float(values[low_cell : high_cell + 1].sum()), 1.0)
         lower, upper, beyond = _refined(
-            column, edges, low_cell, high_cell, n_estimated, share=share / 2, step=step
+            column, edges, low_cell, high_cell, n_estimated, first, share=share / 2, step=step
         )
     beyond += _outside(values[:-1], low_cell, high_cell, first.sigma / math.sqrt(repeats))
     if ends is not None:
@@ -247,6 +252,7 @@ def _refined(
     low_cell: int,
     high_cell: int,
     n_estimated: float,
+    first: NoisyVector,
     *,
     share: Fraction,
     step: str,
@@ -263,7 +269,10 @@ def _refined(
     else:
         fine = cells_around(window, lower, upper, integer=column.integer)
         n_low = n_high = len(fine) - 1
-    return _cut(column.histogram(fine, share=share - spent, step=step), fine, n_low, n_high)
+    again = column.histogram(fine, share=share - spent, step=step)
+    coarse = edges[low_cell : high_cell + 2]
+    parts = combined(again, fine, first.values[low_cell : high_cell + 1], first.sigma, coarse)
+    return _cut(parts, fine, n_low, n_high)
 
 
 def _may_be_narrow(edges: Sequence[int | float], low_cell: int, high_cell: int, *, integer: bool) -> bool:
@@ -293,28 +302,34 @@ def _outer_cells(
 
 
 def _cut(
-    answer: NoisyVector, edges: Sequence[int | float], n_low: int, n_high: int
+    parts: CountsInParts, edges: Sequence[int | float], n_low: int, n_high: int
 ) -> tuple[int | float, int | float, float]:
     """Return the ends that balance the width against the records cut off, and their fraction; see `extract_bounds`."""
     ends = np.array([float(e - edges[0]) for e in edges])
-    costs = [_costs(answer, answer.values[:n_low]), _costs(answer, answer.values[::-1][:n_high])]
+    costs = [_costs(parts, n_low), _costs(parts.reversed(), n_high)]
     widths = ends[::-1][None, : n_high + 1] - ends[: n_low + 1, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.where(widths > 0, np.log(widths), np.inf) + costs[0][:, None] + costs[1][None, :]
+    # Cells can be as narrow as one value, whose logarithm would outweigh all records.
+    before = np.concatenate([[0.0], np.cumsum(parts.values)])
+    kept = before[::-1][None, : n_high + 1] - before[: n_low + 1, None]
+    total[kept < LEAST_KEPT * before[-1]] = np.inf
     first, last = (int(i) for i in np.unravel_index(int(np.argmin(total)), total.shape))
-    cut_off = max(float(answer.values[:first].sum()), 0.0)
-    cut_off += max(float(answer.values[answer.values.size - last :].sum()), 0.0)
-    return edges[first], edges[len(edges) - 1 - last], cut_off / max(float(answer.values.sum()), 1.0)
+    values = parts.values
+    cut_off = max(float(values[:first].sum()), 0.0)
+    cut_off += max(float(values[values.size - last :].sum()), 0.0)
+    return edges[first], edges[len(edges) - 1 - last], cut_off / max(float(values.sum()), 1.0)
 
 
-def _costs(answer: NoisyVector, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the costs [k + 1] of cutting off the first 0 to k of these cells."""
-    n_estimated = max(float(answer.values.sum()), 1.0)
-    together = np.maximum(np.cumsum(values), 0.0)
-    noise = answer.sigma * np.sqrt(np.arange(1, values.size + 1))
+def _costs(parts: CountsInParts, n_cells: int) -> NDArray[np.float64]:
+    """Return the costs [n_cells + 1] of cutting off the first 0 to n_cells cells."""
+    n_estimated = max(float(parts.values.sum()), 1.0)
+    together = np.maximum(np.cumsum(parts.values[:n_cells]), 0.0)
+    noise = parts.noise_of_sums()[:n_cells]
     with np.errstate(divide="ignore", invalid="ignore"):
         # Without noise the division gives infinity: no record is cut off.
-        evidence = np.where(together > 0, together / noise, 0.0) ** 2 / 4
+        deviations = np.where(together > 0, together / noise, 0.0)
+    evidence = np.where(deviations > CLEAR_CUT, np.inf, deviations**2 / 4)
     return np.concatenate([[0.0], CUT_WEIGHT * (together + UNSEEN * noise) / n_estimated + evidence])
 
 
