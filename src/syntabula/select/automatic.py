@@ -28,7 +28,7 @@ from syntabula.select.base import Selector
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.fixed_marginals import AllPairs, OneWay
-from syntabula.select.merged_codes import expected_sizes, most_cells
+from syntabula.select.merged_codes import FEWEST_GROUPS, most_cells
 from syntabula.select.rounds import mean_noise, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
 
@@ -79,8 +79,8 @@ class Automatic(Selector):
        margin for noise: two standard deviations of the mean, and 0.3 of one pair. Nothing is released if the noise
        would hide the density of any table.
     5. If the noise on a pair, were d - 1 of them measured with the whole budget, exceeds `max_pair_noise` of all
-       records, single columns are learned. A pair has as many cells as AIM leaves it: it merges codes that noise
-       would drown.
+       records, single columns are learned. A pair has as few cells as AIM may leave it: it merges codes that noise
+       would drown, down to three a column.
     6. Otherwise AIM, or MST if AIM was left out.
 
     Any unused share goes to learning. The thresholds come from simulated and public tables:
@@ -91,8 +91,8 @@ class Automatic(Selector):
         dense_from: Least density at which MargNet or Private-GSD is chosen.
         ample_pair_noise: Most noise on a large pair of merged codes, as a fraction of all records, at which
             Private-GSD is chosen.
-        max_pair_noise: Noise on each of d - 1 pairs of merged codes, as a fraction of all records, above which a table
-            that is not shown to be dense is learned by single columns.
+        max_pair_noise: Noise on each of d - 1 pairs of three codes a column, as a fraction of all records, above which
+            a table that is not shown to be dense is learned by single columns.
         max_seconds: Methods that may take longer, by a rough estimate for two cores, are left out; None for no limit.
         memory_mb: Methods that may need more memory are left out.
         sparse: Selector for sparse tables, as in AIM.
@@ -110,7 +110,7 @@ class Automatic(Selector):
     choice_share: Fraction | float = Fraction(1, 50)
     dense_from: float = 0.06
     ample_pair_noise: float = 0.042
-    max_pair_noise: float = 0.1
+    max_pair_noise: float = 0.07
     max_seconds: float | None = 300.0
     memory_mb: float = 4000.0
     sparse: Adaptive = field(default_factory=Adaptive)
@@ -238,12 +238,11 @@ class Automatic(Selector):
                 reason = f"correlations are sparse: {beyond}, below {least:.3f}; "
 
         # Is the budget enough for pairs at all?
-        noise = mean_noise(curator, len(domain) - 1, share) * self._merged_cells(curator, share, n_records)
-        noise /= 2 * n_records
-        moved = f"{reason}noise would move {noise:.0%} {pair}"
+        noise = mean_noise(curator, len(domain) - 1, share) * self._fewest_cells(domain) / (2 * n_records)
+        moved = f"{reason}noise would move {noise:.1%} {pair} of three codes a column"
         if noise > self.max_pair_noise:
-            return "independent", f"{moved}, above {self.max_pair_noise:.0%}", spent
-        return usual, f"{moved}, at most {self.max_pair_noise:.0%}", spent
+            return "independent", f"{moved}, above {self.max_pair_noise:.1%}", spent
+        return usual, f"{moved}, at most {self.max_pair_noise:.1%}", spent
 
     def _large_pair(self, curator: Curator, share: Fraction, n_records: float, n_pairs: int) -> float:
         """Return the cells of the largest pair, or as many as codes are merged into if all pairs are measured."""
@@ -254,17 +253,10 @@ class Automatic(Selector):
         least = self.sparse.records_per_noise
         return min(cells, most_cells(records=n_records, pair_sigma=sigma, records_per_noise=least))
 
-    def _merged_cells(self, curator: Curator, share: Fraction, n_records: float) -> float:
-        """Return the cells of a median pair once AIM has merged the codes that noise would drown."""
-        domain = curator.domain
-        sizes: Sequence[int] = domain.sizes
-        if self.sparse.records_per_noise is not None:
-            sizes = expected_sizes(
-                sizes,
-                records=n_records,
-                pair_sigma=curator.noise_sigma(len(domain) - 1, share),
-                records_per_noise=self.sparse.records_per_noise,
-            )
+    def _fewest_cells(self, domain: Domain) -> float:
+        """Return the cells of a median pair once AIM has merged as many codes as it ever does."""
+        most = math.inf if self.sparse.records_per_noise is None else FEWEST_GROUPS
+        sizes = [min(size, most) for size in domain.sizes]
         return float(median(first * second for first, second in combinations(sizes, 2)))
 
     def _ways(self, domain: Domain) -> tuple[dict[str, Way], list[str]]:

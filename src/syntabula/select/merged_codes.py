@@ -97,22 +97,6 @@ def coarsen(
     return support.recoding.then(second), [second.merge_measurement(m) for m in one_way]
 
 
-def expected_sizes(
-    sizes: Sequence[int], *, records: float, pair_sigma: float, records_per_noise: float
-) -> list[int]:
-    """Return about how many groups of codes `coarsen` will leave of each column, before anything is measured.
-
-    Args:
-        sizes: Number of codes of each column.
-        records: Public or released number of records.
-        pair_sigma: Standard deviation of the noise that the counts of pairs will have; 0 for none.
-        records_per_noise: As for `coarsen`.
-    """
-    cells = most_cells(records=records, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
-    most = max(math.floor(_most_groups(sizes, cells)), 1)
-    return [min(size, most) for size in sizes]
-
-
 def most_cells(*, records: float, pair_sigma: float, records_per_noise: float) -> float:
     """Return how many cells `coarsen` leaves a typical pair at most; infinite without noise.
 
