@@ -42,7 +42,9 @@ def with_dpmm(
             frame[name] = frame[name].astype(float)
         else:
             domain[name] = {"categories": [str(c) for c in facts["categories"]] + ["missing"]}
-            frame[name] = frame[name].astype(str).where(frame[name].notna(), "missing")
+            # Whole numbers beside missing cells are read as floats, and are categories without decimals.
+            text = frame[name].convert_dtypes().astype(str)
+            frame[name] = text.where(frame[name].notna(), "missing")
     pipeline = {"mst": MSTPipeline, "aim": AIMPipeline}[method]
     model = pipeline(epsilon=0.9 * epsilon, proc_epsilon=0.1 * epsilon, delta=delta, n_jobs=1)
     model.fit(frame, domain=domain, random_state=np.random.RandomState(seed))
