@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from recording import RecordingNoise
 from test_preprocessing_replay import LOOSE, ReplayingLabels, Run, check
@@ -80,6 +81,30 @@ def test_so_it_is_where_some_columns_are_declared(tmp_path: Path) -> None:
         f"find the type of {name!r}" for name in ("age", "day", "flag", "code")
     }
     assert run.released is not None
+
+
+def texts_of(rows: list[str]) -> pd.DataFrame:
+    """Return a frame of texts, as pandas reads days, times and whatever stands between them."""
+    cells = [row.split(",") for row in rows]
+    return pd.DataFrame(cells, columns=HEADER.split(","), dtype=object)[["job", "day", "code"]]
+
+
+@pytest.mark.thorough
+def test_so_it_is_for_days_and_times_among_the_texts_of_a_frame(tmp_path: Path) -> None:
+    rows = [*lines(0), *STRANGE]
+    options = {"bins": 8, "budget": LOOSE}
+    first = Run(texts_of(rows), None, RecordingNoise(SeededNoise(0)), tmp_path, **options)
+    calls = [call for spent in first.spends for call in spent.calls]
+
+    for gone in (0, *range(len(rows) - len(STRANGE), len(rows))):
+        replay = ReplayingLabels(SeededNoise(0), script=calls)
+        check(first, Run(texts_of(rows[:gone] + rows[gone + 1 :]), None, replay, tmp_path, **options))
+
+    assert [s.step for s in first.spends if "type" in s.step] == [
+        f"find the type of {name!r}" for name in ("job", "day", "code")
+    ]
+    assert "fit the bins of 'day'" in {s.step for s in first.spends}
+    assert first.released is not None
 
 
 def test_a_type_read_off_the_cells_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

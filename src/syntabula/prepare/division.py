@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from syntabula.prepare.atoms import needs_delta
 from syntabula.prepare.discretizer import LEAST_BINS, is_worth_fitting
 from syntabula.prepare.preparation import Preparation
-from syntabula.prepare.preprocessing import TYPE_SHARE, BinCount, Preprocessing, RareCategories
+from syntabula.prepare.preprocessing import TIMES_SHARE, TYPE_SHARE, BinCount, Preprocessing, RareCategories
 from syntabula.prepare.rounding import steps_of
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema
@@ -28,6 +28,7 @@ def prepare(
     found: Mapping[str, PhysicalType],
     *,
     types_found: bool = False,
+    paid: Mapping[str, Fraction] | None = None,
     learner_delta: Fraction = Fraction(0),
 ) -> Preparation:
     """Divide the preprocessing budget among the columns that need it, by public facts alone.
@@ -41,6 +42,7 @@ def prepare(
         found: Stored or found type of each undeclared column.
         types_found: Whether the types of these must be found because none are stored. The shares for that depend
             only on names.
+        paid: Shares by which types were found already; None if none was looked for yet.
         learner_delta: Fraction of delta that the learner needs for draws that may fail, of what finding leaves.
 
     Raises:
@@ -77,14 +79,17 @@ def prepare(
     parts |= {name: settings.parts(asks_roundness=found[name].kind != "date") for name in ordered}
     paying = len(found) + len(large) + len(costly)
     each = (settings.share - count - units) / max(paying, 1)
-    types = dict.fromkeys(found, each * TYPE_SHARE) if types_found else {}
-    rest = each * (1 - TYPE_SHARE) if types_found else each
-    of_codes = {name: rest / 2 if parts[name] else Fraction(0) for name in ordered}
+    types = paid
+    if types is None:
+        part = TYPE_SHARE if types_found else TIMES_SHARE
+        types = {name: each * part for name, p in found.items() if types_found or p.may_be_times}
+    rest = {name: each - types.get(name, 0) for name in found}
+    of_codes = {name: rest[name] / 2 if parts[name] else Fraction(0) for name in ordered}
     return replace(
         preparation,
         count=count,
         types=types,
-        domains={name: rest - of_codes.get(name, Fraction(0)) for name in found},
+        domains={name: rest[name] - of_codes.get(name, Fraction(0)) for name in found},
         refinements={n: each if n in costly else Fraction(0) for n in refined} | of_codes,
         merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
         n_labels=sum(stored.is_labels for stored in found.values()),

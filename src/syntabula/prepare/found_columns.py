@@ -22,6 +22,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.files.cell_kinds import CELL_KINDS, N_FAMILIES, TEXT, column_type, likely_type
 from syntabula.table.files.delimited import DelimitedFile
+from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
@@ -68,6 +69,25 @@ def find_types(
         "column in a schema, or raise epsilon",
     )
     return {name: physical or TEXT for name, physical in found.items()}
+
+
+def find_times(
+    texts: TextTimes,
+    shares: Mapping[str, Fraction],
+    *,
+    ledger: Ledger,
+    noise: NoiseSource,
+    progress: Progress,
+) -> dict[str, PhysicalType]:
+    """Find the columns of a data frame whose texts are days or times, with the formats of these; see `find_types`.
+
+    Numbers and flags among texts stay texts: a library that reads them has left these as texts on purpose.
+    """
+    found = {
+        name: find_type(name, texts.cell_kinds(name), share=share, ledger=ledger, noise=noise)
+        for name, share in one_by_one(shares, "find days and times", progress)
+    }
+    return {name: p for name, p in found.items() if p is not None and p.kind in ("date", "datetime", "time")}
 
 
 def find_type(

@@ -228,6 +228,25 @@ class Preparation:
         )
         return file.typed(found, schema)
 
+    def timed(
+        self,
+        table: RawTable,
+        ledger: Ledger,
+        noise: NoiseSource,
+        *,
+        counted: NoisyVector | None,
+        progress: Progress,
+    ) -> RawTable:
+        """Find which columns of texts are days or times, and return the table with these read."""
+        from syntabula.prepare.found_columns import find_times
+        from syntabula.table.frames.text_times import TextTimes
+
+        texts = TextTimes(table, [*self.types])
+        # Nearly all cells of a column are days or times, or none is: this grows only as far as the search for domains does.
+        domains = self.grown(self.domains, counted)
+        shares = {name: share * domains[name] / self.domains[name] for name, share in self.types.items()}
+        return texts.typed(find_times(texts, shares, ledger=ledger, noise=noise, progress=progress))
+
     def codec(
         self,
         table: RawTable | CountedColumns | FoundParts,

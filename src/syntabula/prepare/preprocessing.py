@@ -22,6 +22,8 @@ LEAST_FAILURE = 1e-8
 
 TYPE_SHARE = Fraction(1, 8)
 """Fraction of a column's preprocessing budget that finds its type, if none is stored."""
+TIMES_SHARE = Fraction(1, 32)
+"""Fraction that tells days and times from other texts: these are nearly all cells or none, which takes little."""
 Part = Literal["roundness", "atoms", "bins", "spread"]
 _WEIGHTS: Mapping[Part, int] = {"roundness": 1, "atoms": 4, "bins": 3, "spread": 3}
 
@@ -33,8 +35,9 @@ class Preprocessing:
     The share is divided equally among the columns that need it (tab_bench; Ganev et al., "The Importance of Being
     Discrete", section 3.5). If a rule needs the number of records, a twentieth of the share counts them first. A
     column with an undeclared domain spends half on the domain and half on its bins, or all on the domain if bins are
-    uniform; before that it spends an eighth on its type, if it comes from a text file, which stores none. If no
-    column needs any, the model gets the whole budget.
+    uniform; before that it spends an eighth on its type, if it comes from a text file, which stores none, or a
+    thirty-second on whether the texts of a pandas frame are days or times, which pandas does not look for. If no column
+    needs any, the model gets the whole budget.
 
     The values of a column that many records share, its atoms, get codes of their own, and bins are fitted to the others.
     They are declared, or found for half of the column's part; half of the rest is for bins. Within a bin values lie at

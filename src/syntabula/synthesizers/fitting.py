@@ -178,14 +178,17 @@ def fit_table(
     columns = counted_columns(source, prepared) if isinstance(source, RawParts) and text is None else None
     counted = prepared.counted(source.n_rows, ledger, noise) if prepared.count else None
     table: RawTable | RawParts
-    if text is None:
-        assert isinstance(source, RawTable | RawParts)
-        table = source
-    else:
+    if text is not None:
         typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
         table = typed if rules is None else _learned(rules, typed, strict=strict)
+    else:
+        assert isinstance(source, RawTable | RawParts)
+        table = source
+        if prepared.types and isinstance(source, RawTable):
+            table = prepared.timed(source, ledger, noise, counted=counted, progress=preparing)
+    if prepared.types:
         found = to_find(table, schema, computed)
-        prepared = preparation_of(method, schema, found, types_found=True)
+        prepared = preparation_of(method, schema, found, paid=prepared.types)
         columns = counted_columns(table, prepared) if isinstance(table, RawParts) else None
     raw = table if isinstance(table, RawTable) else columns
     assert raw is not None

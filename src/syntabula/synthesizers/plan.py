@@ -359,8 +359,9 @@ def preparation_of(
     found: Mapping[str, PhysicalType],
     *,
     types_found: bool = False,
+    paid: Mapping[str, Fraction] | None = None,
 ) -> Preparation:
-    """Return the shares that a method may spend on each column before it learns the table."""
+    """Return the shares that a method may spend on each column before it learns the table; see `prepare`."""
     return prepare(
         method.preprocessing,
         method.bins,
@@ -368,6 +369,7 @@ def preparation_of(
         schema,
         found,
         types_found=types_found,
+        paid=paid,
         learner_delta=method.failure_share,
     )
 

@@ -26,7 +26,7 @@ from syntabula.synthesizers.drawing import (
     whole,
 )
 from syntabula.table.coding.codec import Codec
-from syntabula.table.frames.conform import output_type
+from syntabula.table.frames.conform import output_type, written_as
 from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 
@@ -367,8 +367,8 @@ class Release:
 
     def stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
-        stored, columns = self.origin.physical, self.schema.columns.items()
-        types = {n: stored[n] if n in stored else output_type(c, container) for n, c in columns}
+        types = {n: output_type(c, container) for n, c in self.schema.columns.items()}
+        types |= {n: written_as(stored, self.schema[n]) for n, stored in self.origin.physical.items()}
         return replace(self.origin.with_container(container), physical=types)
 
     def _categories(self) -> dict[str, tuple[Any, ...]]:

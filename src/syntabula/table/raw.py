@@ -53,6 +53,11 @@ class PhysicalType:
         return self.kind == "text" or (self.kind in ("integer", "float") and self.name.startswith("category"))
 
     @property
+    def may_be_times(self) -> bool:
+        """Whether texts may be days or times for all that their library knows: pandas reads both as texts."""
+        return self.kind == "text" and self.name in ("object", "str")
+
+    @property
     def is_ordered(self) -> bool:
         """Whether values lie between bounds: numbers that are not labels, days and times."""
         return self.kind in _ORDERED and not self.is_labels

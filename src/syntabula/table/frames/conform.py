@@ -58,6 +58,13 @@ def output_type(column: Column, container: Container) -> PhysicalType:
     return stored
 
 
+def written_as(physical: PhysicalType, column: Column) -> PhysicalType:
+    """Return the stored type of a column, with the format that was found for days and times among its texts."""
+    if physical.kind != "text" or column.stored.kind not in _TIMES:
+        return physical
+    return replace(physical, format=column.stored.format, scale=column.stored.scale)
+
+
 def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
     """Return a column with the physical type of the original.
 

@@ -1,0 +1,159 @@
+"""Days and times that a pandas frame holds as texts are learned as such, and come out as texts in their form."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+import syntabula as st
+from syntabula.marginals.distinct import CountedPoints
+from syntabula.table.files.cell_kinds import CELL_KINDS
+from syntabula.table.frames.text_times import TextTimes
+from syntabula.table.raw import PhysicalType
+from syntabula.table.read import read
+
+pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.DomainWarning")
+N = 3_000
+RNG = np.random.default_rng(5)
+DAYS = pd.Series(np.datetime64("2021-03-01") + RNG.integers(0, 600, N).astype("timedelta64[D]"))
+TIMES = pd.Series(np.datetime64("2021-03-01T00:00:00") + RNG.integers(0, 10**7, N).astype("timedelta64[s]"))
+FORMS = {
+    "%Y-%m-%d": DAYS,
+    "%d/%m/%Y": DAYS,
+    "%m/%d/%Y": DAYS,
+    "%d.%m.%Y": DAYS,
+    "%H:%M": TIMES,
+    "%H:%M:%S": TIMES,
+    "%Y-%m-%d %H:%M:%S": TIMES,
+    "%Y-%m-%dT%H:%M:%S": TIMES,
+    "%d/%m/%Y %H:%M": TIMES,
+}
+
+
+def drawn(frame: pd.DataFrame, epsilon: float = 1.0) -> tuple[st.Release, pd.DataFrame]:
+    release = st.Independent(epsilon=epsilon, delta=1e-5, seed=0).fit(frame)
+    return release, release.sample(N, seed=1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [object, "str"])
+def test_all_that_is_drawn_has_the_form_of_the_original(form: str, dtype: object) -> None:
+    texts = FORMS[form].dt.strftime(form)
+    frame = pd.DataFrame({"when": texts.astype(dtype), "n": RNG.integers(0, 9, N)})
+
+    release, rows = drawn(frame)
+
+    known = pd.to_datetime(texts, format=form)
+    made = pd.to_datetime(rows["when"], format=form)  # raises if one text has another form
+    assert rows["when"].dtype == frame["when"].dtype
+    assert release.schema["when"].provenance == "private"
+    spread = known.quantile(0.9) - known.quantile(0.1)
+    for part in (0.1, 0.5, 0.9):
+        assert abs(made.quantile(part) - known.quantile(part)) < 0.1 * spread
+
+
+def test_texts_numbers_flags_and_keys_stay_texts() -> None:
+    frame = pd.DataFrame(
+        {
+            "name": RNG.choice(["ann", "bob"], N),
+            "code": RNG.choice(["01", "02", "11"], N),
+            "flag": RNG.choice(["True", "False"], N),
+            "year": RNG.choice(["2020", "2021"], N),
+            "month": RNG.choice(["2020-01", "2020-02"], N),
+        }
+    )
+
+    release, rows = drawn(frame)
+
+    assert {name: column.kind for name, column in release.schema.columns.items()} == dict.fromkeys(
+        frame, "categorical"
+    )
+    for name in frame:
+        assert set(frame[name]) <= set(rows[name]) <= {*frame[name], "other", *known_beside(name)}
+
+
+def known_beside(name: str) -> set[str]:
+    """Codes from 1 to the largest are known to go with those that are found."""
+    return {f"{i:02d}" for i in range(1, 12)} if name == "code" else set()
+
+
+def test_a_date_that_few_cells_hold_does_not_make_a_column_of_dates() -> None:
+    texts = np.where(np.arange(N) < 40, "2020-05-05", RNG.choice(["never", "once"], N))
+
+    release, _ = drawn(pd.DataFrame({"seen": texts, "n": RNG.integers(0, 9, N)}))
+
+    assert release.schema["seen"].kind == "categorical"
+
+
+def test_missing_and_empty_cells_stay_missing() -> None:
+    texts = DAYS.dt.strftime("%Y-%m-%d").to_numpy(dtype=object)
+    texts[:900], texts[900:1200] = None, ""
+
+    _, rows = drawn(pd.DataFrame({"when": texts, "n": RNG.integers(0, 9, N)}))
+
+    # Standard deviation below 1 %; noise adds less.
+    assert rows["when"].isna().mean() == pytest.approx(0.4, abs=0.06)
+
+
+def test_a_saved_release_draws_the_same_texts(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"when": DAYS.dt.strftime("%d/%m/%Y"), "at": TIMES.dt.strftime("%Y-%m-%d %H:%M:%S")})
+    release, rows = drawn(frame)
+
+    release.save(tmp_path / "r.syn")
+
+    pd.testing.assert_frame_equal(st.load(tmp_path / "r.syn").sample(N, seed=1), rows)
+
+
+def test_the_plan_and_the_statement_name_the_cost() -> None:
+    frame = pd.DataFrame({"when": DAYS.dt.strftime("%Y-%m-%d"), "n": RNG.integers(0, 9, N)})
+    method = st.Independent(epsilon=5.0, seed=0)
+
+    release = method.fit(frame)
+
+    planned = {s.name: s.share for s in method.plan(None, physical=release.origin.physical).steps}
+    spent = {line.step: line.share for line in release.privacy.lines}
+    assert spent["find the type of 'when'"] <= planned["find the type of 'when'"] * (1 + 1e-9)
+    assert "find the type of 'n'" not in {*planned, *spent}
+    assert sum(spent.values()) == pytest.approx(1.0)
+
+
+def test_a_file_of_the_same_cells_has_the_same_days(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"when": DAYS.dt.strftime("%d.%m.%Y"), "n": RNG.integers(0, 9, N)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+
+    of_frame = st.Independent(epsilon=float("inf")).fit(frame)
+    of_file = st.Independent(epsilon=float("inf")).fit(tmp_path / "t.csv")
+
+    assert of_frame.schema["when"] == of_file.schema["when"]
+
+
+class TestTextTimes:
+    def texts(self, cells: list[object]) -> TextTimes:
+        return TextTimes(read(pd.DataFrame({"t": pd.Series(cells, dtype=object)})), ["t"])
+
+    def kinds(self, points: CountedPoints) -> dict[str, int]:
+        return {CELL_KINDS[kind]: int(n) for kind, n in zip(points.values, points.counts, strict=True)}
+
+    def test_each_cell_counts_for_its_kind(self) -> None:
+        found = self.texts(["2020-01-01", "2020-01-01", "x", None, "", "10:30"]).cell_kinds("t")
+
+        assert self.kinds(found) == {"day": 2, "clock": 1, "text": 1}
+
+    def test_cells_in_no_form_of_the_type_are_missing(self) -> None:
+        table = self.texts(["2020-01-03", "x", None, "2020-01-05"]).typed({"t": PhysicalType("date", "DATE")})
+
+        column = table.columns["t"]
+        days: NDArray[np.int64] = column.values[~column.missing]
+        assert column.missing.tolist() == [False, True, True, False]
+        assert [dt.date(1970, 1, 1) + dt.timedelta(days=int(d)) for d in days] == [
+            dt.date(2020, 1, 3),
+            dt.date(2020, 1, 5),
+        ]
+
+    def test_its_repr_shows_no_cell(self) -> None:
+        assert "2020" not in repr(self.texts(["2020-01-03"]))
