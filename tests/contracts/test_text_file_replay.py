@@ -103,7 +103,8 @@ def test_so_it_is_for_days_and_times_among_the_texts_of_a_frame(tmp_path: Path) 
     assert [s.step for s in first.spends if "type" in s.step] == [
         f"find the type of {name!r}" for name in ("job", "day", "code")
     ]
-    assert "fit the bins of 'day'" in {s.step for s in first.spends}
+    # Only a column of days has values in an order, so that some may be frequent.
+    assert "find the frequent values of 'day'" in {s.step for s in first.spends}
     assert first.released is not None
 
 
