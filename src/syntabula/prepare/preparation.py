@@ -242,7 +242,7 @@ class Preparation:
         from syntabula.table.frames.text_times import TextTimes
 
         texts = TextTimes(table, [*self.types])
-        # Nearly all cells of a column are days or times, or none is: this grows only as far as the search for domains does.
+        # Nearly all cells of a column are days or times, or none is: this grows only as the search for domains does.
         domains = self.grown(self.domains, counted)
         shares = {name: share * domains[name] / self.domains[name] for name, share in self.types.items()}
         return texts.typed(find_times(texts, shares, ledger=ledger, noise=noise, progress=progress))
