@@ -55,6 +55,46 @@ class TestGrown:
         assert sum(shares(500, budget, most_share=Fraction(1, 10))) == Fraction(1, 10) - Fraction(1, 200)
 
 
+NUMBERS = st.Schema({name: st.Numeric(0, 1_000) for name in NAMES})
+MIXED = st.Schema(NUMBERS.columns | {f"flag {i}": st.Boolean() for i in range(12)})
+
+
+def shares_of_bins(n_rows: int, schema: st.Schema, budget: Budget) -> list[float]:
+    """Return the shares of bins, in parts of the planned ones."""
+    preparation = prepare(Preprocessing(), "auto", None, schema, {})
+    counted = preparation.counted(n_rows, Ledger(budget), SeededNoise(0))
+    grown = preparation.grown_refinements(counted, len(schema))
+    return [float(grown[name] / share) for name, share in preparation.refinements.items()]
+
+
+class TestGrownBins:
+    def test_those_of_a_small_table_are_larger_by_the_part_of_columns_that_have_some(self) -> None:
+        budget = Budget(epsilon=1.0, delta=1e-5)
+
+        assert shares_of_bins(500, NUMBERS, budget) == [2.0] * len(NAMES)
+        assert shares_of_bins(500, MIXED, budget) == [1.5] * len(NAMES)
+
+    def test_those_of_a_large_table_or_without_noise_are_as_planned(self) -> None:
+        assert shares_of_bins(50_000, NUMBERS, Budget(epsilon=1.0, delta=1e-5)) == [1.0] * len(NAMES)
+        assert shares_of_bins(500, NUMBERS, Budget.none()) == [1.0] * len(NAMES)
+
+    def test_beside_a_search_for_domains_they_are_as_planned(self) -> None:
+        preparation = prepare(Preprocessing(), "auto", None, NUMBERS, {"job": TEXT})
+        counted = preparation.counted(500, Ledger(Budget(epsilon=1.0, delta=1e-5)), SeededNoise(0))
+
+        assert preparation.grown_refinements(counted, 13) == preparation.refinements
+
+    def test_all_of_the_budget_is_spent_and_no_more(self) -> None:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({name: rng.normal(500, 90, 600) for name in NAMES})
+
+        release = st.MST(epsilon=1.0, seed=0).fit(frame, NUMBERS)
+
+        shares = {line.step: line.share for line in release.privacy.lines}
+        assert sum(shares.values()) == pytest.approx(1.0)
+        assert 0.18 < sum(share for step, share in shares.items() if "of 'c" in step) < 0.2
+
+
 class TestWithoutPrivacy:
     def test_exact_answers_need_no_more(self) -> None:
         assert sum(shares(500, Budget.none())) == Fraction(1, 10) - Fraction(1, 200)

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 _COUNT_STEP = "count the records"
 _UNITS_STEP = "count the units by their rows"
 _CELLS_PER_COLUMN = 200
+_TOLD_BY_BINS = 0.08
+"""Part of the records that the bins of a column should tell from noise."""
 _TOLD = {0.02: Fraction(1, 2), 0.08: Fraction(1)}
 """Parts of the records that a search should tell from noise, and the most that all searches may take for it."""
 
@@ -200,15 +202,32 @@ class Preparation:
         if counted is None or not shares:
             return dict(shares)
         searches = sum(self.types.values(), Fraction(0)) + sum(self.domains.values(), Fraction(0))
-        power = 1 if isinstance(counted.event, LaplaceEvent) else 2
         grown = dict(shares)
         for told, together in _TOLD.items():
             most = 1 + max(min(together, self.settings.most_share) - self.share, Fraction(0)) / searches
-            # The noise of a share, in parts of what it should tell; noise falls with the share, or with its root.
-            hidden = counted.above_noise(LEAST_FAILURE) / (told * max(float(counted.values[0]), 1.0))
-            enough = self.count * Fraction(hidden**power)
+            enough = self._telling(told, counted)
             grown = {name: max(grown[name], min(enough, share * most)) for name, share in shares.items()}
         return grown
+
+    def grown_refinements(self, counted: NoisyVector | None, n_columns: int) -> Mapping[str, Fraction]:
+        """Return shares for bins, up to twice as large for a small table of declared columns.
+
+        Wide bounds leave it to the bins where values lie, and noise hides that first: a share should tell a twelfth of
+        the records from it. Shares grow by the part of all columns that have bins, as the others need the budget too.
+        Where domains are found, their search takes what a small table needs.
+        """
+        if counted is None or self.domains:
+            return self.refinements
+        enough = self._telling(_TOLD_BY_BINS, counted)
+        most = 1 + Fraction(len(self.refinements), n_columns)
+        return {name: max(share, min(enough, share * most)) for name, share in self.refinements.items()}
+
+    def _telling(self, told: float, counted: NoisyVector) -> Fraction:
+        """Return the share by which a count tells a part of the records from noise."""
+        # The noise of a share, in parts of what it should tell; noise falls with the share, or with its root.
+        power = 1 if isinstance(counted.event, LaplaceEvent) else 2
+        hidden = counted.above_noise(LEAST_FAILURE) / (told * max(float(counted.values[0]), 1.0))
+        return self.count * Fraction(hidden**power)
 
     def typed(
         self,
@@ -309,7 +328,8 @@ class Preparation:
         )
         delta = self._delta_for(ledger, self.failing) / max(failing, 1)
         codes: dict[str, OrderedCodes] = {}
-        for name, share in one_by_one(self.refinements, "fit the bins", progress):
+        refinements = self.grown_refinements(counted, len(schema))
+        for name, share in one_by_one(refinements, "fit the bins", progress):
             column = schema[name]
             if isinstance(column, Ordered):
                 refinement = Refinement(
