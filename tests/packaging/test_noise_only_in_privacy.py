@@ -33,6 +33,8 @@ MAY_DRAW = {
     "attacks": "numpy.random",
     # Thresholds of RAP++ are drawn before anything is asked, from a seed that is no secret.
     "select/top_q": "numpy.random",
+    # Rows of a model of noisy counts stand for it, drawn by a fixed seed.
+    "select/interactions": "numpy.random",
     # Soft rows start at random parameters, from a seed that is no secret: post-processing.
     "models/soft_rows": "numpy.random",
     # Batches of a training that has no privacy to protect, first weights, and sets of columns to be asked for.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -12,6 +12,7 @@ import numpy as np
 
 from syntabula._arguments import (
     count,
+    flag,
     megabytes,
     normalise,
     positive,
@@ -54,6 +55,8 @@ class Adaptive(Selector):
     leaves all codes as they are, like the paper.
     Where privacy is switched off, marginals are measured in a few rounds (`learn_exactly`), until the model differs from
     the table by no more than a sample of it would.
+    With `interactions` a fifth of the budget waits until the rounds have spent the rest. Then the threes and fours of
+    columns that the model gets far wrong are measured (`learn_interactions`), and further rounds spend what is left.
 
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
@@ -68,6 +71,7 @@ class Adaptive(Selector):
         records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
             its noise; None merges none.
         max_rounds: Most rounds; the last one spends all that is left.
+        interactions: Whether to look for columns that depend on each other only by threes or fours.
     """
 
     key: ClassVar[str] = "adaptive"
@@ -81,6 +85,7 @@ class Adaptive(Selector):
     one_way_share: Fraction | float | None = None
     max_rounds: int | None = None
     records_per_noise: float | None = 4.0
+    interactions: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "workload", checked_workload(self.workload))
@@ -93,6 +98,7 @@ class Adaptive(Selector):
             measure_share=share,
             one_way_share=share.or_none,
             records_per_noise=positive.or_none,
+            interactions=flag,
         )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
@@ -110,11 +116,17 @@ class Adaptive(Selector):
             )
         ]
         if first < 1:
+            beyond: list[PlannedStep] = []
+            if self.interactions:
+                from syntabula.select.interactions import planned
+
+                beyond = planned(domain)
+            rest = 1 - first - sum(s.share for s in beyond)
             rounds = math.ceil((1 - first) / (measure + choose))
             rounds = min(rounds, self.max_rounds or rounds)
             noisy = sum(sorted(cells, reverse=True)[:rounds])
             model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
-            measured = (1 - first) * measure / (measure + choose)
+            measured = rest * measure / (measure + choose)
             usual = _SECONDS_PER_COLUMN * len(domain)
             fit = PlannedFit(
                 cells=model_cells,
@@ -127,7 +139,7 @@ class Adaptive(Selector):
             steps += [
                 PlannedStep(
                     name=CHOOSE,
-                    share=1 - first - measured,
+                    share=rest - measured,
                     cells=sum(cells),
                     fit=replace(fit, times=0, seconds=0.0),
                 ),
@@ -137,6 +149,7 @@ class Adaptive(Selector):
                     noisy_cells=noisy,
                     fit=fit,
                 ),
+                *beyond,
             ]
         return steps
 
@@ -151,12 +164,18 @@ class Adaptive(Selector):
         """Measure one-way marginals, then choose, measure and fit until the share is spent."""
         report = progress or (lambda step, done: None)
         weights = self._candidates(curator.domain)
+        original = curator.domain
         _, measure_share, choose_share = self._shares(curator.domain, share)
 
         # Start with every column on its own, and merge codes that its pairs could not tell apart.
         start = self._start(curator, share)
         curator, measured = start.curator, start.measured
-        domain = curator.domain
+        held, beyond = Fraction(0), list[Clique]()
+        if self.interactions:
+            from syntabula.select.interactions import held_for, interactions
+
+            beyond = interactions(original)
+            held = held_for(curator, beyond, measured, share)
         model = over_merged(model, start.recoding).fit(measured)
         rounds = Rounds(
             share=share,
@@ -164,22 +183,45 @@ class Adaptive(Selector):
             round_share=measure_share + choose_share,
             measure_share=self.measure_share,
             max_rounds=self.max_rounds,
+            held=held,
         )
         if not curator.is_private:
             from syntabula.select.exact_rounds import learn_exactly
 
-            model = learn_exactly(
+            model, measured = learn_exactly(
                 curator,
                 model,
                 weights,
                 measured,
-                share=share - start.used,
+                share=share - start.used - held,
                 measure_share=self.measure_share,
                 steps=(CHOOSE, MEASURE),
                 fitting=self._affordable,
                 progress=report,
             )
+            if held:
+                model, _ = self._beyond_pairs(curator, model, measured, beyond, share)
             return start.restored(model)
+        model = self._adapt(curator, model, measured, start, weights, rounds, report)
+        if held:
+            model, used = self._beyond_pairs(curator, model, measured, beyond, share)
+            rounds.release(used)
+            model = self._adapt(curator, model, measured, start, weights, rounds, report)
+        report(MEASURE, 1.0)
+        return start.restored(model)
+
+    def _adapt(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        measured: list[Measurement],
+        start: MergedStart,
+        weights: Mapping[Clique, float],
+        rounds: Rounds,
+        report: Progress,
+    ) -> MarginalModel:
+        """Return the model after all rounds; what they measure is appended to `measured`."""
+        domain = curator.domain
         pure = curator.ledger.budget.currency == "epsilon"
         opened = 0.0  # part of the size limit that may be used before as much of the budget is spent
         for measure_share, choose_share in rounds:
@@ -213,8 +255,20 @@ class Adaptive(Selector):
                     opened = min(1.0, 2 * max(rounds.done, opened))
                 else:
                     rounds.grow(2 if pure else 4)
-        report(MEASURE, 1.0)
-        return start.restored(model)
+        return model
+
+    def _beyond_pairs(
+        self,
+        curator: Curator,
+        model: MarginalModel,
+        measured: list[Measurement],
+        candidates: Sequence[Clique],
+        share: Fraction,
+    ) -> tuple[MarginalModel, Fraction]:
+        """Return the model with the interactions that were found, and the share that was spent on them."""
+        from syntabula.select.interactions import learn_interactions
+
+        return learn_interactions(curator, model, measured, candidates, share=share, fitting=self._affordable)
 
     def _start(self, curator: Curator, share: Fraction) -> MergedStart:
         """Measure the columns and merge their codes, except if the workload has only single columns."""

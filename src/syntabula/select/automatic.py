@@ -83,6 +83,10 @@ class Automatic(Selector):
        would drown, down to three a column.
     6. Otherwise AIM, or MST if AIM was left out.
 
+    AIM and Private-GSD by pairs miss columns that depend on each other only together, so here both also look for threes
+    and fours of columns (`learn_interactions`), in place of trying a method of larger marginals, such as PrivBayes, on
+    the whole table.
+
     Any unused share goes to learning. The thresholds come from simulated and public tables:
     benchmarks/results/auto.md has the figures.
 
@@ -95,7 +99,7 @@ class Automatic(Selector):
             a table that is not shown to be dense is learned by single columns.
         max_seconds: Methods that may take longer, by a rough estimate for two cores, are left out; None for no limit.
         memory_mb: Methods that may need more memory are left out.
-        sparse: Selector for sparse tables, as in AIM.
+        sparse: Selector for sparse tables, as in AIM, with a look for interactions of three and four columns.
         dense: Selector for dense tables, as in MargNet.
         network: Model for dense tables. It trains for 20 iterations per round where MargNet has 200: as each round
             continues from the last, that was as accurate up to epsilon 1 in a third of the time or less
@@ -113,7 +117,7 @@ class Automatic(Selector):
     max_pair_noise: float = 0.07
     max_seconds: float | None = 300.0
     memory_mb: float = 4000.0
-    sparse: Adaptive = field(default_factory=Adaptive)
+    sparse: Adaptive = field(default_factory=lambda: Adaptive(interactions=True))
     dense: FirstTimeDoubling = field(default_factory=FirstTimeDoubling)
     network: NeuralRows = field(default_factory=lambda: NeuralRows(iterations=20))
     evolved: Genetic = field(default_factory=_persistent)
@@ -268,7 +272,12 @@ class Automatic(Selector):
         models: dict[str, NeuralRows | Genetic] = {}
         if len(domain) >= _FEWEST_COLUMNS and self._weighed(domain):
             least = self.sparse.records_per_noise
-            selectors["private-gsd"], models["private-gsd"] = AllPairs(records_per_noise=least), self.evolved
+            selectors["private-gsd"], models["private-gsd"] = (
+                AllPairs(
+                    records_per_noise=least, interactions=self.sparse.interactions and least is not None
+                ),
+                self.evolved,
+            )
             if is_installed("torch"):
                 selectors["margnet"], models["margnet"] = self.dense, self.network
             else:

@@ -113,7 +113,7 @@ class FirstTimeDoubling(Selector):
             from syntabula.select.exact_rounds import learn_exactly
 
             weights = dict.fromkeys(pairs, 1.0)
-            model = learn_exactly(
+            model, _ = learn_exactly(
                 curator,
                 model,
                 weights,

@@ -43,7 +43,7 @@ def learn_exactly(
     steps: tuple[str, str],
     fitting: Fitting | None = None,
     progress: Progress,
-) -> MarginalModel:
+) -> tuple[MarginalModel, list[Measurement]]:
     """Measure what a model gets more wrong than a sample of as many records would, and fit again, in a few rounds.
 
     Without noise nothing tells when an adaptive method has learned enough: each measurement is exact, and every round
@@ -61,6 +61,9 @@ def learn_exactly(
         steps: Names of the choices and of the measurements in the ledger.
         fitting: Says which candidates keep the model small enough; None for all.
         progress: Called with the step and the part done.
+
+    Returns:
+        The model, and what it is fitted to.
     """
     measured = list(measured)
     total = max(consistent_total(measured), 1.0)
@@ -107,4 +110,4 @@ def learn_exactly(
         measured += [a for a, is_worth in zip(answers, worth, strict=True) if is_worth]
         model = model.fit(measured)
     progress(steps[1], 1.0)
-    return model
+    return model, measured

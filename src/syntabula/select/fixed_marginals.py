@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from syntabula._arguments import normalise, positive
+from syntabula._arguments import flag, normalise, positive
 from syntabula._planning import PlannedFit, PlannedStep, Progress
-from syntabula.marginals.domain import Domain
+from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.workload import Workload, WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import Selector
+from syntabula.select.interactions import LOOK, held_for, interactions, learn_interactions, planned
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.rounds import affordable
 
 ALL_PAIRS = "measure all pairs"
 GIVEN = "measure the workload"
 _ONE_WAY_SHARE = Fraction(1, 20)
+_GROWTH_MB = 80.0  # of a model that interactions make larger
 
 
 class FixedMarginals(Selector, ABC):
@@ -103,15 +108,22 @@ class AllPairs(FixedMarginals):
     Attributes:
         records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
             its noise; None merges none.
+        interactions: Whether to look for columns that depend on each other only by threes or fours,
+            with a fifth of the budget. What that leaves measures all pairs again. It needs `records_per_noise`.
     """
 
     key: ClassVar[str] = "all_pairs"
     step: ClassVar[str] = ALL_PAIRS
 
     records_per_noise: float | None = 4.0
+    interactions: bool = False
 
     def __post_init__(self) -> None:
-        normalise(self, records_per_noise=positive.or_none)
+        normalise(self, records_per_noise=positive.or_none, interactions=flag)
+        if self.interactions and self.records_per_noise is None:
+            raise ArgumentError(
+                "interactions needs records_per_noise; give it a number, or leave interactions out"
+            )
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of the columns, and of all pairs with the rest."""
@@ -120,7 +132,9 @@ class AllPairs(FixedMarginals):
             return [pairs]
         cells = sum(domain.sizes)
         columns = PlannedStep(name=ONE_WAY, share=_ONE_WAY_SHARE, cells=cells, noisy_cells=cells)
-        return [columns, replace(pairs, share=1 - _ONE_WAY_SHARE)]
+        beyond = planned(domain) if self.interactions else []
+        rest = 1 - _ONE_WAY_SHARE - sum(s.share for s in beyond)
+        return [columns, replace(pairs, share=rest), *beyond]
 
     def _workload(self, domain: Domain) -> Workload:
         return workload_over(2, domain)
@@ -146,14 +160,37 @@ class AllPairs(FixedMarginals):
             records_per_noise=self.records_per_noise,
             n_pairs=len(pairs),
         )
-        measured = start.measured + start.curator.measure(pairs, share=share - start.used, step=self.step)
+        beyond = interactions(curator.domain) if self.interactions else []
+        curator = start.curator
+        held = held_for(curator, beyond, start.measured, share)
+        counted = curator.measure(pairs, share=share - start.used - held, step=self.step)
+        measured = start.measured + counted
         report(self.step, 0.3)
         fitted = over_merged(model, start.recoding).fit(measured)
+        if held:
+            report(LOOK, 0.6)
+            fitted, used = learn_interactions(
+                curator, fitted, measured, beyond, share=share, fitting=_within_growth
+            )
+            if curator.is_private:
+                again = curator.measure(pairs, share=held - used, step=self.step)
+                averaged = [one.averaged(other) for one, other in zip(counted, again, strict=True)]
+                measured = start.measured + averaged + measured[len(start.measured) + len(counted) :]
+                fitted = fitted.fit(measured)
         report("fit the model", 1.0)
         return start.restored(fitted)
 
     def _starts_with_columns(self, domain: Domain) -> bool:
         return self.records_per_noise is not None and len(domain) > 1
+
+
+def _within_growth(
+    model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], done: float
+) -> list[Clique]:
+    """Return the candidates that a model can take."""
+    return affordable(
+        model, candidates, measured, model.memory_mb(measured) - model.memory_mb([]) + _GROWTH_MB
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

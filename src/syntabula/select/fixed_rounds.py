@@ -116,7 +116,7 @@ class FixedRounds(Selector):
         if not curator.is_private and used < share:
             from syntabula.select.exact_rounds import learn_exactly
 
-            model = learn_exactly(
+            model, _ = learn_exactly(
                 curator,
                 model,
                 dict.fromkeys(left, 1.0),

@@ -31,6 +31,7 @@ class Rounds:
         round_share: Cost of the first round.
         measure_share: Fraction of a round for the measurement; the rest pays for the choice.
         max_rounds: Most rounds; the last one spends all that is left.
+        held: Fraction of the whole budget that is kept back until `release`; one round at least follows that.
     """
 
     def __init__(
@@ -41,12 +42,15 @@ class Rounds:
         round_share: Fraction,
         measure_share: Fraction | float,
         max_rounds: int | None = None,
+        held: Fraction = Fraction(0),
     ) -> None:
         self._share = share
         self._used = used
         self._round = round_share
         self._part = Fraction(measure_share)
         self._max_rounds = max_rounds or _NO_LIMIT
+        self._held = held
+        self._number = 0
 
     @property
     def done(self) -> float:
@@ -55,14 +59,17 @@ class Rounds:
 
     def __iter__(self) -> Iterator[tuple[Fraction, Fraction]]:
         """Yield the shares of the measurement and the choice of each round."""
-        for number in range(1, self._max_rounds + 1):
-            left = self._share - self._used
-            if not left:
-                return
-            if left < 2 * self._round or number == self._max_rounds:
+        while left := self._share - self._held - self._used:
+            self._number += 1
+            if left < 2 * self._round or self._number >= self._max_rounds - bool(self._held):
                 self._round = left
             self._used += self._round
             yield self._part * self._round, (1 - self._part) * self._round
+
+    def release(self, used: Fraction) -> None:
+        """Leave what was kept back to further rounds, except the part of it that was used elsewhere."""
+        self._used += used
+        self._held = Fraction(0)
 
     def grow(self, factor: int) -> None:
         """Multiply the cost of later rounds by a factor."""
