@@ -42,6 +42,7 @@ ONLY_PYTHON |= {"draft_schema", "membership_disclosure", "dataclass(", "kw_only"
 # A function of transformers, and an option of a method.
 ONLY_PYTHON |= {"save_pretrained", "model_path"}
 ONLY_PYTHON |= {"n_thresholds", "relaxed_projection", "sample_to", "help(", "with_failure_delta"}
+ONLY_PYTHON |= {"records_per_noise"}  # of a selector, which the command does not set
 # What a source of noise of the user's own must have.
 ONLY_PYTHON |= {"unit_key"}
 

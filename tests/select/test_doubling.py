@@ -89,6 +89,32 @@ class TestRounds:
 
         assert [m + c for m, c in rounds] == [Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)]
 
+    def test_what_is_held_joins_what_was_left(self) -> None:
+        # 4 twentieths are open: one round of 3; the 1 that is left goes on with the 10 that come back of 15.
+        rounds = Rounds(
+            share=Fraction(1),
+            used=Fraction(1, 20),
+            round_share=Fraction(3, 20),
+            measure_share=0.5,
+            held=Fraction(15, 20),
+        )
+
+        assert [m + c for m, c in rounds] == [Fraction(3, 20)]
+        rounds.release(Fraction(5, 20))
+        assert [20 * (m + c) for m, c in rounds] == [3, 3, 5]
+        assert rounds.done == 1.0
+
+    def test_a_first_round_that_is_too_large_spends_what_is_open(self) -> None:
+        rounds = Rounds(
+            share=Fraction(1),
+            used=Fraction(0),
+            round_share=Fraction(1, 2),
+            measure_share=0.5,
+            held=Fraction(3, 4),
+        )
+
+        assert [m + c for m, c in rounds] == [Fraction(1, 4)]
+
 
 class TestBudget:
     @pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=1e-5), Budget.pure(2.0)])

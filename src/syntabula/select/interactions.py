@@ -27,12 +27,9 @@ HELD = Fraction(1, 5)
 """Share that rounds leave until somebody has looked; what finds nothing costs the look and the weighing alone."""
 
 _LOOK, _WEIGH, _MEASURE = Fraction(1, 100), Fraction(1, 200), Fraction(3, 100)
-_LEAST = (
-    0.2  # part of all records by which the model must be off, beyond noise; real tables showed at most 0.11
-)
-_SURE = (
-    8.0  # standard deviations of the weighing that this part must hold, for the look is about as uncertain
-)
+# The part of all records by which the model must be off, beyond noise (real tables showed at most 0.11), and how many
+# standard deviations of the weighing it must hold before anybody looks, as the look is about as uncertain.
+_LEAST, _SURE = 0.2, 8.0
 _DOUBT = 3.0
 _MOST_CANDIDATES = 5_000  # of three columns, and of four
 _MOST_CELLS = 20_000  # of a candidate, before codes are merged

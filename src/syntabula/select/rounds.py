@@ -60,8 +60,11 @@ class Rounds:
     def __iter__(self) -> Iterator[tuple[Fraction, Fraction]]:
         """Yield the shares of the measurement and the choice of each round."""
         while left := self._share - self._held - self._used:
+            if self._held and self._number and left < self._round:
+                return  # what is left goes on with what is kept back
             self._number += 1
-            if left < 2 * self._round or self._number >= self._max_rounds - bool(self._held):
+            last = left < 2 * self._round and not self._held
+            if last or left < self._round or self._number >= self._max_rounds - bool(self._held):
                 self._round = left
             self._used += self._round
             yield self._part * self._round, (1 - self._part) * self._round
