@@ -237,7 +237,7 @@ class TestDomains:
         ran = run(*SYNTH, "--schema", "some.yaml", "--epsilon", 50, "--save", "x.syn")
 
         assert forgotten.code == 2
-        assert "does not declare column 'age', 'job'" in forgotten.err
+        assert "does not declare columns 'age', 'job'" in forgotten.err
         assert "`others: find`" in forgotten.err
         assert ran.code == 0, ran.err
         assert "found privately, at a cost in budget: 2 columns 'age', 'job'" in ran.err

@@ -191,7 +191,7 @@ class TestSources:
 
 class TestRefusals:
     def test_without_leave_a_further_column_is_refused(self) -> None:
-        with pytest.raises(SchemaError, match=r"does not declare column 'pay', 'day', 'town'.*others: find"):
+        with pytest.raises(SchemaError, match=r"does not declare columns 'pay', 'day', 'town'.*others: find"):
             method().fit(people(), st.Schema(SOME.columns))
 
     @pytest.mark.parametrize("kind", ["frame", "file"])

@@ -115,7 +115,9 @@ class TestPandas:
         labels = pd.Categorical(["b", None, "a"], categories=["b", "a", "secret"], ordered=ordered)
         frame = pd.DataFrame({"x": labels})
 
-        assert round_trip(frame)["x"].cat.categories.tolist() == ["a", "b"]
+        found = round_trip(frame)["x"].cat
+        assert found.categories.tolist() == ["a", "b"]
+        assert not found.ordered
         given = round_trip(frame, categories={"x": ("b", "a", "secret")})
         pd.testing.assert_frame_equal(given, frame)
         assert "secret" not in repr(from_frame(frame).origin)

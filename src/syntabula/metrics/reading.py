@@ -20,7 +20,7 @@ from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import row_rules
 from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier, Numeric
-from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, listed
+from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, columns_listed
 from syntabula.table.unit_rows import units_of_rows, warn_of_shared_units
 
 _NUMBERS = {"integer", "float", "decimal"}
@@ -155,8 +155,8 @@ def _check_columns(tables: Mapping[str, RawTable]) -> None:
         absent = [name for name in expected if name not in table.columns]
         extra = [name for name in table.columns if name not in expected]
         if absent or extra:
-            lacking = [f"lacks column {listed(absent)}"] if absent else []
-            more = [f"has column {listed(extra)} besides"] if extra else []
+            lacking = [f"lacks {columns_listed(absent)}"] if absent else []
+            more = [f"has {columns_listed(extra)} besides"] if extra else []
             raise SchemaError(
                 f"the {role} table {' and '.join([*lacking, *more])}; both tables must have the same columns"
             )

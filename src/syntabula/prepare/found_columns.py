@@ -26,7 +26,7 @@ from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
-from syntabula.table.schema.schema import listed
+from syntabula.table.schema.schema import columns_listed
 
 NUMBER = PhysicalType("float", "DOUBLE")
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -178,7 +178,7 @@ def find_columns(
             # A few may be nearly empty; if most are hidden, the table or the budget is too small.
             if 2 * len(hidden) > n_known:
                 raise PrivateDomainError(
-                    f"found no bounds for column {listed(hidden)}, most of those that need bounds: at this budget, "
+                    f"found no bounds for {columns_listed(hidden)}, most of those that need bounds: at this budget, "
                     "noise hides where the values lie, or there are none. State bounds in a schema (`others: find` "
                     "leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more "
                     "records"

@@ -178,6 +178,8 @@ def _exact(column: str, printed: str) -> str:
 
 
 def _column(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> RawColumn:
+    if printed == '"NULL"':
+        printed = "VARCHAR"  # a column without a value, which Arrow reads as texts too
     if printed in ("DOUBLE", "FLOAT"):
         reals = np.where(missing, np.nan, values.astype(np.float64))
         return RawColumn(reals, np.isnan(reals), PhysicalType("float", printed))

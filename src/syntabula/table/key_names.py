@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from syntabula.table.schema.schema import listed
+from syntabula.table.schema.schema import columns_listed
 
 _WORD = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|nbr|no|number|index)$", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](Id|ID|Key|Number|Nr|Uuid|UUID)$")
@@ -36,7 +36,7 @@ def keys_of_persons(names: Iterable[str]) -> list[str]:
 
 def warning_of_keys(names: list[str]) -> str:
     """Return a warning that some columns may be keys of persons with several rows."""
-    return f"column {listed(names)}: {REMEDY.format(name=names[0])}. To end this warning, declare it"
+    return f"{columns_listed(names)}: {REMEDY.format(name=names[0])}. To end this warning, declare it"
 
 
 def _ending(name: str) -> str:

@@ -39,6 +39,17 @@ class TestRoundTrips:
         assert cells(back["money"]) == [1.2, None, -3.0]
         assert [Decimal(v) if v else None for v in cells(back["long"])] == columns["long"]
 
+    def test_a_parquet_column_without_a_value_is_one_of_texts_as_in_arrow(self, tmp_path: Path) -> None:
+        table = pa.table({"empty": pa.nulls(3), "n": [1, 2, 3]})
+        pq.write_table(table, tmp_path / "t.parquet")
+
+        back = read_table(tmp_path / "t.parquet").columns["empty"]
+
+        assert back.physical == PhysicalType("text", "VARCHAR")
+        assert cells(back) == [None] * 3
+        write_table({"empty": back}, tmp_path / "again.parquet")
+        assert cells(read_table(tmp_path / "again.parquet").columns["empty"]) == [None] * 3
+
     @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_every_value_comes_back_exactly_and_in_its_kind(self, suffix: str, tmp_path: Path) -> None:
@@ -143,8 +154,10 @@ class TestPaths:
         (tmp_path / "d.csv").mkdir()
         with pytest.raises(DataError, match="no file"):
             read_table(tmp_path / "absent.csv")
-        with pytest.raises(DataError, match="folder"):
-            read_table(str(tmp_path / "d.csv"))
+        (tmp_path / "parts").mkdir()
+        for name in ("d.csv", "parts"):
+            with pytest.raises(DataError, match=r"folder.*give one of its files"):
+                read_table(str(tmp_path / name))
 
     @pytest.mark.parametrize("name", ["a*.csv", "a[1].csv", "a?.csv"])
     def test_a_name_is_never_a_pattern(self, name: str, tmp_path: Path) -> None:

@@ -37,10 +37,15 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
 
     Raises:
         ArgumentError: If the suffix is not supported.
-        DataError: If the file does not exist or cannot be read; the message names file and line, never a cell's value.
+        DataError: If the file does not exist, is a folder, or cannot be read; the message names file and line, never a
+            cell's value.
         MissingExtraError: If an Arrow file is given and pyarrow is not installed.
         ResourceError: If there is too little memory for it.
     """
+    if isinstance(path, str | os.PathLike) and os.path.isdir(path):
+        raise DataError(
+            f"{os.fspath(path)!r} is a folder, which only `fit`, `synth` and `plan` read; give one of its files"
+        )
     kind = file_format(path)
     place = os.path.abspath(os.fspath(path))
     check_readable(place, once=kind.container == "jsonl")

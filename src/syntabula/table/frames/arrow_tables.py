@@ -21,7 +21,7 @@ from syntabula.table.repeated_texts import RepeatedTexts
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]")
 _DURATION = re.compile(r"duration\[(s|ms|us|ns)\]")
 _DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)")
-_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=([01])>")
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=[01]>")
 _ALIASES = {"halffloat": "float16", "date32[day]": "date32", "date64[ms]": "date64"}
 _MS_PER_DAY = 86_400_000
 
@@ -103,7 +103,8 @@ def parse_type(printed: str) -> Any:
         return getattr(pa, f"decimal{matched[1]}")(int(matched[2]), int(matched[3]))
     if matched := _DICTIONARY.fullmatch(printed):
         inner, index = parse_type(matched[1]), parse_type(matched[2])
-        return None if inner is None else pa.dictionary(index, inner, ordered=matched[3] == "1")
+        # Not ordered, even if the original was: categories are made in the order in which cells hold them.
+        return None if inner is None else pa.dictionary(index, inner)
     if printed == "string_view":
         return pa.string_view()
     try:

@@ -199,7 +199,8 @@ def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any
         known = known if found.isin(known).all() else known.append(found.difference(known))
     codes = np.full(column.missing.size, -1, dtype=np.int64)
     codes[present] = np.concatenate([known.get_indexer(cells[cut]) for cut in slices(cells.size)])
-    ordered = column.physical.name == "category[ordered]"
+    # Without stated categories nobody knows their order: that of the original's type may follow from its cells.
+    ordered = column.physical.name == "category[ordered]" and categories is not None
     return pandas.Categorical.from_codes(codes, categories=known, ordered=ordered)
 
 

@@ -46,7 +46,7 @@ from syntabula.table.schema.columns import (
     Numeric,
     time_zone,
 )
-from syntabula.table.schema.schema import Schema, listed
+from syntabula.table.schema.schema import Schema, columns_listed
 from syntabula.table.schema.text_formats import NumberFormat
 
 _EXACT = 2**53
@@ -89,7 +89,7 @@ def _warn_of_zones(names: list[str]) -> None:
     if names:
         warn_caller(
             CoercionWarning(
-                f"column {listed(names)}: times are stored with a time zone, which is dropped, and are read as "
+                f"{columns_listed(names)}: times are stored with a time zone, which is dropped, and are read as "
                 "its wall-clock times; to keep the zone, declare them as datetime with a timezone"
             )
         )

@@ -225,12 +225,12 @@ class Schema:
                 f"; for {name!r}{hint.removeprefix(';')}" for name in likely if (hint := near(name, extra, 3))
             )
             raise SchemaError(
-                f"the table has no column {listed(absent)}{hints}; rename or add the column, or remove it "
+                f"the table has no {columns_listed(absent)}{hints}; rename or add the column, or remove it "
                 "from the schema"
             )
         if extra and not self.others:
             raise SchemaError(
-                f"the schema does not declare column {listed(extra)}; declare it, drop it from the table, or write "
+                f"the schema does not declare {columns_listed(extra)}; declare it, drop it from the table, or write "
                 "`others: find` in the schema file (Schema(..., others='find')) to find undeclared columns "
                 "privately, for part of the budget"
             )
@@ -346,3 +346,8 @@ def listed(names: Sequence[str], most: int = 10) -> str:
     """Return names in quotes; of very many, only the first."""
     text = ", ".join(repr(n) for n in names[:most])
     return text if len(names) <= most else f"{text} and {len(names) - most} more"
+
+
+def columns_listed(names: Sequence[str]) -> str:
+    """Return "column" or "columns", and their names."""
+    return f"{'column' if len(names) == 1 else 'columns'} {listed(names)}"
