@@ -292,8 +292,9 @@ class _Search:
         if self.raw.physical.kind != "integer":
             limits = (-(2**53), 2**53)
         found = self._bounds(Numeric(*limits, integer=True), share)
+        least, most = self._storable(*limits)
         return Numeric(
-            *found.within(*limits),
+            *found.within(int(least), int(most)),
             integer=True,
             format=self._number_format(0),
             nullable=found.has_missing,
@@ -314,26 +315,17 @@ class _Search:
             share = self.share * (1 - LEVEL_SHARE)
         if decimals == 0:
             return self.whole(share)
-        if decimals > MOST_DECIMALS:
-            largest = float(np.finfo(np.float64).max)
-            found = self._bounds(Numeric(-largest, largest), share)
-            return Numeric(
-                found.lower,
-                found.upper,
-                format=self._number_format(None),
-                nullable=found.has_missing,
-                provenance="private",
-            )
-        most = MAX_GRID // 10**decimals
-        found = self._bounds(Numeric(-most, most, decimals=decimals), share)
-        lower, upper = (
-            min(max(int(b) / 10**decimals, -float(most)), float(most)) for b in (found.lower, found.upper)
-        )
+        kept = None if decimals > MOST_DECIMALS else decimals
+        end = float(np.finfo(np.float64).max if kept is None else MAX_GRID // 10**kept)
+        found = self._bounds(Numeric(-end, end, decimals=kept), share)
+        least, most = self._storable(-end, end)
+        ends = [b if kept is None else int(b) / 10**kept for b in (found.lower, found.upper)]
+        lower, upper = (min(max(b, least), most) for b in ends)
         return Numeric(
             lower,
             upper,
-            decimals=decimals,
-            format=self._number_format(decimals),
+            decimals=kept,
+            format=self._number_format(kept),
             nullable=found.has_missing,
             provenance="private",
         )
@@ -382,6 +374,11 @@ class _Search:
         found = extract_bounds(column, share=share, step=self.step, unit=unit, ends=ends)
         self.beyond[self.name] = found.beyond
         return found
+
+    def _storable(self, least: float, most: float) -> tuple[float, float]:
+        """Return the part of a range that the column's type can store, which is public, as is the type."""
+        lower, upper = self.raw.physical.limits
+        return max(least, lower), min(most, upper)
 
     def _curator(self, points: Points, n_missing: int) -> ColumnCurator:
         return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)

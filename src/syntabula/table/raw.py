@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -27,6 +30,12 @@ CELLS_AT_ONCE = 500_000
 
 _ORDERED = {"integer", "float", "decimal", "date", "datetime", "time"}
 _WIDE_INTEGERS = {"HUGEINT", "UHUGEINT", "Int128", "UInt128"}
+_INTEGER_NAME = re.compile(r"(u?)int(8|16|32|64)(?:\[pyarrow\])?", re.IGNORECASE)
+_DECIMAL_NAME = re.compile(
+    r"decimal\d*\((?:precision=)?(\d+), ?(?:scale=)?(-?\d+)\)(?:\[pyarrow\])?", re.IGNORECASE
+)
+_INTEGERS_OF_DATABASES = {"TINYINT": "int8", "SMALLINT": "int16", "INTEGER": "int32", "BIGINT": "int64"}
+_NARROW_FLOATS = {"float16": "float16", "halffloat": "float16", "float32": "float32", "float": "float32"}
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,21 @@ class PhysicalType:
                 "numbers or dates, or drop it"
             )
         return None
+
+    @property
+    def limits(self) -> tuple[int | float, int | float]:
+        """The least and the largest number that this type can store, infinite if its name states none."""
+        named = _INTEGERS_OF_DATABASES.get(self.name.removeprefix("U"))
+        if matched := _INTEGER_NAME.fullmatch(named or self.name):
+            unsigned, bits = matched[1] or (named and self.name.startswith("U")), int(matched[2])
+            return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        if matched := _DECIMAL_NAME.fullmatch(self.name):
+            largest = float(Decimal(10 ** int(matched[1]) - 1).scaleb(-int(matched[2])))
+            return -largest, largest
+        if narrow := _NARROW_FLOATS.get(self.name.removesuffix("[pyarrow]").lower()):
+            largest = float(np.finfo(narrow).max)
+            return -largest, largest
+        return -math.inf, math.inf
 
     def require_domain(self, column: str) -> None:
         """Raise SchemaError if no column can be declared for such values; depends on the type alone."""
