@@ -137,6 +137,11 @@ class TestBadInput:
         with pytest.raises(ArgumentError, match="target is 'y'"):
             compare(real, real, target="y")
 
+    def test_refuses_a_target_that_nothing_can_predict(self):
+        alone = pd.DataFrame({"y": [1.0, 2.0, 4.0]})
+        with pytest.raises(ArgumentError, match="only column; leave it out"):
+            compare(alone, alone, target="y")
+
     def test_refuses_tables_of_identifiers_alone(self):
         frame = pd.DataFrame({"key": [1, 2]})
 

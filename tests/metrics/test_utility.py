@@ -146,6 +146,17 @@ class TestHardTables:
         assert sample.x[:40, 2].tolist() == [1.0] * 40
         assert np.isfinite(sample.x).all()
 
+    @pytest.mark.parametrize(
+        "metric", [Affinity(evaluators=LIGHT), PredictiveUtility(), Efficacy(evaluators=LIGHT)]
+    )
+    def test_a_target_without_any_value_gives_a_reason(self, metric):
+        empty = table(1).assign(y=None)
+
+        score = metric(compare(empty, empty, holdout=empty, target="y"), rng())
+
+        assert np.isnan(score.value)
+        assert score.note == "a table has no known target"
+
     @pytest.mark.thorough
     @pytest.mark.parametrize("key", ["efficacy", "efficacy-rmse", "affinity", "predictive-utility"])
     def test_without_target_or_holdout_there_is_no_value_but_a_reason(self, key):

@@ -60,7 +60,7 @@ def compare(
         DataError: If a table cannot be read, has no rows, holds infinite numbers, or stores a column as a
             different kind than the real table; the message names the column and never a cell's value.
         SchemaError: If the tables have different columns, or do not match the schema.
-        ArgumentError: If the target is not one of the columns.
+        ArgumentError: If the target is not one of the columns, or the only one.
     """
     declared = None if schema is None else as_schema(schema)
     original = _read("real", real, declared)
@@ -79,6 +79,8 @@ def compare(
         raise ArgumentError(
             f"target is {target!r}; it must be one of the columns {', '.join(columns)}{near(target, columns)}"
         )
+    if columns == (target,):
+        raise ArgumentError(f"target {target!r} is the only column; leave it out, as nothing can predict it")
 
     numbers: dict[str, dict[str, Floats]] = {role: {} for role in tables}
     codes: dict[str, dict[str, Codes]] = {role: {} for role in tables}

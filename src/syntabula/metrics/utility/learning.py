@@ -96,7 +96,7 @@ class Encoding:
 
     def sample(self, view: View) -> Sample:
         """Return the records of a table whose target is known."""
-        if self.task.has_classes:
+        if self._target in view.codes:
             known = np.flatnonzero(view.codes[self._target] < self.task.n_classes)
             y: Labels = view.codes[self._target][known].astype(np.int64)
         else:
