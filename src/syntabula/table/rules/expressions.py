@@ -20,7 +20,7 @@ from syntabula.table.database import connection
 
 MOST_CHARACTERS = 20_000
 MOST_NODES = 5_000
-MOST_LEVELS = 150
+MOST_LEVELS = 100
 
 _CLASSES = {
     "CONSTANT": {"VALUE_CONSTANT"},
@@ -300,8 +300,15 @@ def _column(path: list[str], names: tuple[str, ...]) -> str:
 
 def _written(document: Any) -> str:
     """Return the SQL of an expression, written anew from its tree."""
-    with connection() as database:
-        found = database.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(document)]).fetchone()[0]
+    import duckdb
+
+    try:
+        with connection() as database:
+            query = "SELECT json_deserialize_sql(?::JSON)"
+            found = database.execute(query, [json.dumps(document)]).fetchone()[0]
+    except duckdb.SerializationException:
+        # DuckDB has a limit of its own, which some parts come nearer to than others.
+        raise SchemaError(_too_deep()) from None
     text = str(found)
     assert text.startswith("SELECT ")
     return text.removeprefix("SELECT ")
@@ -328,4 +335,4 @@ def _in_words(kind: str, detail: str) -> str:
 
 
 def _too_deep() -> str:
-    return f"it is nested more than {MOST_LEVELS} levels deep; make it simpler"
+    return f"it is nested too deep; write it with at most {MOST_LEVELS} levels, or fewer where it holds CASE"
