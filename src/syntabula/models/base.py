@@ -47,6 +47,14 @@ class Model(Protocol):
         """Estimated number of records."""
         ...
 
+    @property
+    def drawn_apart(self) -> Mapping[str, NDArray[np.intp]]:
+        """Group of each code of some columns, where codes of a group are drawn apart from all other columns.
+
+        By default there are none. Codes of one group may change places among drawn rows.
+        """
+        return {}
+
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally.
 

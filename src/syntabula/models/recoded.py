@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ArgumentError
@@ -88,6 +89,13 @@ class RecodedModel(MarginalModel):
         """Return expected counts over the original codes; merged cells are divided by the recoding's shares."""
         inner = self.inner.marginals(cliques)
         return [self.recoding.expand_counts(c, m) for c, m in zip(cliques, inner, strict=True)]
+
+    @property
+    def drawn_apart(self) -> Mapping[str, NDArray[np.intp]]:
+        """Merged codes, and those of the inner model."""
+        inner, maps = self.inner.drawn_apart, self.recoding.maps
+        found = {column: inner[column][codes] if column in inner else codes for column, codes in maps.items()}
+        return {**inner, **found}
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows and replace merged codes by original ones at random, by the recoding's shares.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.encoded import EncodedTable
@@ -53,6 +54,11 @@ class RakedRows(Model):
     def total(self) -> float:
         """Estimated number of records."""
         return self.inner.total
+
+    @property
+    def drawn_apart(self) -> Mapping[str, NDArray[np.intp]]:
+        """As the model draws them."""
+        return self.inner.drawn_apart
 
     def one_way(self, column: str) -> FloatArray:
         """Return the one-way marginal that a column of drawn rows has [codes]."""

@@ -91,18 +91,20 @@ class SatisfyingRows:
         conditions: The conditions.
         restricted: The model restricted to the records that satisfy them.
         expected: Noisy estimate of how many original records satisfy them.
+        drawn_apart: Of the model.
     """
 
     conditions: Conditions
     restricted: Restricted
     expected: float
+    drawn_apart: Mapping[str, NDArray[np.intp]]
 
     @classmethod
     def of(cls, codec: Codec, model: Model, where: object) -> Self:
         """Prepare to draw rows; raises ArgumentError or SchemaError if the conditions are invalid."""
         conditions = Conditions.read(codec, where)
         found = model.restricted(conditions.weights)
-        return cls(conditions, found, model.total * found.probability)
+        return cls(conditions, found, model.total * found.probability, model.drawn_apart)
 
     def check(self, n: int) -> None:
         """Raise ArgumentError if no record satisfies the conditions, and warn if few do."""
@@ -138,7 +140,10 @@ class SatisfyingRows:
         rows = self.restricted.draw(stop - start, rng) if stop > start else None
         recoding, codec = self.conditions.recoding, self.conditions.codec
         finer = _no_rows(codec) if rows is None else recoding.decode(rows, rng)
-        return codec.decode(finer, rng, first_row=start)
+        cuts = recoding.maps
+        groups = {n: g[cuts[n]] if n in cuts else g for n, g in self.drawn_apart.items()}
+        apart = {n: codes for n, codes in cuts.items() if n not in groups} | groups
+        return codec.decode(finer, rng, first_row=start, drawn_apart=apart)
 
 
 def _no_rows(codec: Codec) -> EncodedTable:

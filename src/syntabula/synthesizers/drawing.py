@@ -75,7 +75,8 @@ class Drawing:
 
     def learned_rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw rows of the columns that were learned, whatever the rules."""
-        return self.codec.decode(self.model.sample(stop - start, rng), rng, first_row=start)
+        rows = self.model.sample(stop - start, rng)
+        return self.codec.decode(rows, rng, first_row=start, drawn_apart=self.model.drawn_apart)
 
 
 def pieces(draw: Draw, rows: range, rng: np.random.Generator) -> Iterator[dict[str, RawColumn]]:

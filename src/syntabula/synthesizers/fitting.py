@@ -37,7 +37,8 @@ from syntabula.synthesizers.plan import (
 from syntabula.synthesizers.reading import counted_columns, encoded, opened, stored_types, to_find, untyped
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Settings, TableFacts
-from syntabula.table.coding.codec import Codec, Coercions
+from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.coercions import Coercions
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.at_work import learned_part, row_rules

@@ -21,7 +21,8 @@ from syntabula.table.schema.schema import Schema, is_whole, undeclared
 if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
-    from syntabula.table.coding.codec import Codec, Coercions
+    from syntabula.table.coding.codec import Codec
+    from syntabula.table.coding.coercions import Coercions
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.parts.encoded_parts import EncodedParts
     from syntabula.table.parts.found_parts import FoundParts

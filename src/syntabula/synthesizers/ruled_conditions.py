@@ -88,7 +88,11 @@ def _split(rules: RowRules, codec: Codec, where: object) -> tuple[dict[str, Any]
 
 
 def _drawn(codec: Codec, model: Model) -> Draw:
-    return lambda start, stop, rng: codec.decode(model.sample(stop - start, rng), rng, first_row=start)
+    def draw(start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        rows = model.sample(stop - start, rng)
+        return codec.decode(rows, rng, first_row=start, drawn_apart=model.drawn_apart)
+
+    return draw
 
 
 def _wanted(rules: RowRules, computed: Mapping[str, Allowed]) -> Wanted | None:

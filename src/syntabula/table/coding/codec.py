@@ -21,9 +21,11 @@ from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.encoded import EncodedTable, code_dtype
-from syntabula.table.coding.column_codes import decode_column, encode_column, surrogates
+from syntabula.table.coding.coercions import COERCIONS, Coercions, outcome
+from syntabula.table.coding.column_codes import decode_labels, encode_column, surrogates
+from syntabula.table.coding.values_within import InBins, ordered_values
 from syntabula.table.raw import RawColumn, RawTable
-from syntabula.table.schema.columns import Categorical, Column, Identifier, Ordered
+from syntabula.table.schema.columns import Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -155,7 +157,7 @@ class Codec:
         self.schema.check_table(table)
         kept = np.ones(table.n_rows, dtype=np.bool_)
         codes: dict[str, NDArray[Any]] = {}
-        counts: dict[str, dict[str, int]] = {kind: {} for kind in _COERCIONS}
+        counts: dict[str, dict[str, int]] = {kind: {} for kind in COERCIONS}
         none_fit: list[str] = []
         for name, column in self._learned().items():
             read = encode_column(column, table.columns[name], self.bins.get(name))
@@ -184,18 +186,25 @@ class Codec:
         return EncodedTable.from_mapping(self.domain, codes), coercions
 
     def decode(
-        self, table: EncodedTable, rng: np.random.Generator, *, first_row: int = 0
+        self,
+        table: EncodedTable,
+        rng: np.random.Generator,
+        *,
+        first_row: int = 0,
+        drawn_apart: Mapping[str, NDArray[np.intp]] | None = None,
     ) -> dict[str, RawColumn]:
-        """Turn codes into values of the declared kinds.
+        """Turn codes into values of the declared kinds, which follow other columns within their bins too.
 
         Args:
             table: Codes over this codec's domain.
             rng: Source of ordinary randomness for values within bins.
             first_row: Position of the first of these rows in the whole table, so that pieces do not repeat identifiers.
+            drawn_apart: See `Model.drawn_apart`; None if each code was drawn as it is.
 
         Returns:
             One column per column of the schema, in its order; identifiers are running numbers, from 1 for the first row
-            of the whole table, and rows of one unit share its number. Encoding the values again gives the same codes.
+            of the whole table, and rows of one unit share its number. Encoding the values again gives the same codes,
+            but for those of one group that were drawn apart: these may change places.
 
         Raises:
             DataError: If the table has another domain.
@@ -204,17 +213,20 @@ class Codec:
             raise DataError(
                 "the encoded table's domain differs from the codec's; encode the table with the same codec"
             )
-        decoded = {}
+        inside = {
+            n: InBins.of(self.schema[n], table.column(n), b, self.within(n), (drawn_apart or {}).get(n))
+            for n, b in self.bins.items()
+        }
+        decoded = ordered_values(inside, rng)
         for name, column in self.schema.columns.items():
             if isinstance(column, Identifier):
                 missing = np.zeros(table.n_rows, np.bool_)
                 if column.is_learned:
                     missing = table.column(name) == column.n_codes() - 1
                 decoded[name] = self.identifiers(name, missing, first_row)
-            else:
-                codes, bins = table.column(name), self.bins.get(name)
-                decoded[name] = decode_column(column, codes, bins, self.within(name), rng)
-        return decoded
+            elif name not in decoded:
+                decoded[name] = decode_labels(column, table.column(name))
+        return {name: decoded[name] for name in self.schema.columns}
 
     def within(self, name: str) -> Spread | Roundness | None:
         """Return how the values of a column lie within its bins; None if evenly."""
@@ -293,7 +305,7 @@ class Codec:
 
     def outcomes(self) -> dict[str, str]:
         """Return what happens to a cell of each column that holds no value of its domain, by the declaration alone."""
-        return {name: _outcome(column) for name, column in self._learned().items()}
+        return {name: outcome(column) for name, column in self._learned().items()}
 
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
@@ -307,94 +319,3 @@ def _fraction(text: str) -> Fraction:
 
 
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)
-
-_COERCIONS = {
-    "clipped": "some values lie outside the declared bounds and are clipped to the nearest bound",
-    "rounded": "some values are not whole, or not multiples of the column's step, and were rounded",
-    "unknown": "some values are not declared categories",
-    "unreadable": "some cells cannot be read as the declared kind (days and times are read as in 2024-01-31T10:00)",
-    "missing": "some cells are missing though the column is not nullable, and their records are left out",
-}
-"""A sentence for each kind of coercion; for cells without a code, their outcome is added."""
-
-
-def _outcome(column: Column) -> str:
-    """Return what happens to a cell that holds no value of a column's domain, by the declaration alone."""
-    if isinstance(column, Categorical) and column.open:
-        return "become the category for all others"
-    return (
-        "become missing"
-        if column.nullable
-        else "their records are left out, because the column is not nullable"
-    )
-
-
-_NONE = {
-    "unknown": (
-        "no value is a declared category, so all",
-        "; check the kind and the categories in the schema",
-    ),
-    "unreadable": ("no cell can be read as the declared kind, so all", "; check the kind in the schema"),
-}
-"""Beginning and end of the sentence for columns in which no present cell has a code."""
-
-
-@dataclass(frozen=True, repr=False)
-class Coercions:
-    """Cells that did not fit the declared domain: exact counts, only for the operator, never for release.
-
-    Attributes:
-        clipped: Per column, number of values outside the bounds.
-        rounded: Per column, number of values that are not whole although declared integer, or off the grid of a step.
-        unknown: Per column, number of values that are not declared categories.
-        unreadable: Per column of a text file, number of cells that cannot be read as the declared kind.
-        missing: Per column, number of missing cells of a column that is not nullable.
-        records_left_out: Number of records that could not be encoded.
-        outcomes: Per column, what happens to unknown and unreadable cells.
-        none_fit: Columns in which all present cells are unknown or unreadable.
-        kept: Which records of the table could be encoded [records].
-    """
-
-    clipped: Mapping[str, int] = field(default_factory=dict)
-    rounded: Mapping[str, int] = field(default_factory=dict)
-    unknown: Mapping[str, int] = field(default_factory=dict)
-    unreadable: Mapping[str, int] = field(default_factory=dict)
-    missing: Mapping[str, int] = field(default_factory=dict)
-    records_left_out: int = 0
-    outcomes: Mapping[str, str] = field(default_factory=dict)
-    none_fit: tuple[str, ...] = ()
-    kept: NDArray[np.bool_] | None = field(default=None, compare=False)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns with any coercion."""
-        return tuple(dict.fromkeys(name for kind in _COERCIONS for name in getattr(self, kind)))
-
-    def describe(self) -> list[str]:
-        """Return one sentence for each coercion, with all of its columns, and without counts or values."""
-        columns: dict[str, list[str]] = {}
-        for kind, text in _COERCIONS.items():
-            for name in getattr(self, kind):
-                lacks_code = kind in _NONE and name in self.outcomes
-                begin, end = _NONE[kind] if lacks_code and name in self.none_fit else (f"{text} and", "")
-                sentence = f"{begin} {self.outcomes[name]}{end}" if lacks_code else text
-                columns.setdefault(sentence, []).append(repr(name))
-        return [
-            f"column{'s' if len(names) > 1 else ''} {', '.join(names)}: {sentence}"
-            for sentence, names in columns.items()
-        ]
-
-    def require_none(self) -> None:
-        """Raise DataError if there is any; the message names columns, never values."""
-        if self:
-            raise DataError(
-                f"strict reading failed. {'; '.join(self.describe())}. Correct the table, widen the "
-                "bounds or categories, declare the column open or nullable, or read without strict. This "
-                "failure depends on the data and is not covered by the privacy guarantee"
-            )
-
-    def __bool__(self) -> bool:
-        return bool(self.columns)
-
-    def __repr__(self) -> str:
-        return f"Coercions(columns={list(self.columns)})"

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.roundness import Roundness
-from syntabula.bins.spread import Spread, normal_within, uniform_within
+from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, integer_dtype
+from syntabula.table.coding.values_within import InBins, ordered_values, present_codes
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.repeated_texts import RepeatedTexts
@@ -127,7 +128,7 @@ def decode_column(
     within: Spread | Roundness | None,
     rng: np.random.Generator,
 ) -> RawColumn:
-    """Turn codes [n] into values of the declared kind.
+    """Turn codes [n] into values of the declared kind, whatever other columns hold.
 
     Args:
         column: Its declaration.
@@ -138,36 +139,17 @@ def decode_column(
     """
     if not isinstance(column, Ordered):
         return decode_labels(column, codes)
-    index, missing = _index(column, codes, bins)
     assert bins is not None
-    match within:
-        case None:
-            points = uniform_within(bins, index, rng)
-        case Roundness():
-            points = within.within(bins, index, rng)
-        case Spread():
-            points = normal_within(bins, within, index, rng)
-    values, physical = column.values(points)
-    return RawColumn(values, missing, physical)
+    return ordered_values({"": InBins.of(column, codes, bins, within)}, rng)[""]
 
 
 def decode_labels(column: Column, codes: NDArray[Any]) -> RawColumn:
     """Turn codes [n] of a column of categories or flags into its values."""
-    index, missing = _index(column, codes, None)
+    index, missing = present_codes(column, codes, None)
     if isinstance(column, Categorical):
         return _labels(column, index, missing)
     assert isinstance(column, Boolean)
     return RawColumn(index.astype(np.bool_), missing, PhysicalType("boolean", column.spelling))
-
-
-def _index(
-    column: Column, codes: NDArray[Any], bins: Bins | None
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the codes, and which are of missing cells; these get a valid one, so that every array has a plain type."""
-    missing = np.zeros(codes.size, dtype=np.bool_)
-    if column.nullable:
-        missing = codes == column.n_codes(bins) - 1
-    return np.where(missing, 0, codes).astype(np.intp), missing
 
 
 def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bool_]) -> RawColumn:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.encoded import EncodedTable
 from syntabula.marginals.parts import Fold, State
-from syntabula.table.coding.codec import Codec, Coercions
+from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.coercions import Coercions
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawTable
 

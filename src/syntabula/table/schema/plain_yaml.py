@@ -76,7 +76,9 @@ def read_yaml(text: str, labels: tuple[str, ...] = ()) -> Any:
     except yaml.MarkedYAMLError as error:
         line = "" if error.problem_mark is None else f" in line {error.problem_mark.line + 1}"
         if "nesting" in str(error.problem):  # newer parsers refuse it before they hand anything over
-            raise SchemaError(f"this is not plain YAML{line}: values are nested more than {MAX_DEPTH} deep") from None
+            raise SchemaError(
+                f"this is not plain YAML{line}: values are nested more than {MAX_DEPTH} deep"
+            ) from None
         raise SchemaError(f"this is not valid YAML{line}: {error.problem}") from None
     except yaml.YAMLError:
         raise SchemaError("this is not valid YAML: it holds a character that YAML does not allow") from None

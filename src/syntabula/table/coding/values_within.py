@@ -1,0 +1,251 @@
+"""Draws the values of ordered columns within their bins, so that columns that rise together do so within bins too.
+
+A model says how often two bins occur together, or two groups of bins whose noise would hide them alone, and nothing of
+what lies within. Drawn apart there, columns with a correlation of .95 keep a part of it, above all in long tails. So each
+column's values are drawn first, and then dealt out among the rows of the same group in the order of hidden numbers.
+These are logistic, as the logits of ranks are, lie within the groups of their row, and have the correlations that the
+logits of the drawn groups' ranks have.
+
+Groups stay as they were drawn, and each has the values that it had. Only drawn rows are used, so this is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.bins.roundness import Roundness
+from syntabula.bins.spread import Spread, normal_within, uniform_within
+from syntabula.bins.uniform import Bins
+from syntabula.table.raw import RawColumn
+from syntabula.table.schema.columns import Column, Ordered
+
+_FEWEST_ROWS = 200
+_COMPARED_ROWS = 20_000
+_STRONG = 0.3
+"""Least correlation of two columns that is carried into their groups."""
+_MOST_OTHERS = 8
+"""Columns by which the hidden numbers of a column are drawn: the more, the slower."""
+_RIDGE = 0.01
+_JITTER = 1e-6
+"""Part of a group by which hidden numbers at the same place are told apart at random."""
+_FARTHEST = 16.0
+"""Logit of the smallest rank that is told from 0 in single precision."""
+_VARIANCE = math.pi**2 / 3
+"""Of a logistic number."""
+
+
+@dataclass(frozen=True, eq=False)
+class InBins:
+    """The drawn bins of an ordered column.
+
+    Attributes:
+        column: Its declaration.
+        index: Bin of each row [n].
+        missing: Which cells are missing [n]; their bin means nothing.
+        bins: The bins.
+        within: How values lie within them; evenly if None.
+        groups: Group of each bin, within which bins were drawn apart from other columns; None if all were drawn as they
+            are.
+    """
+
+    column: Ordered
+    index: NDArray[np.intp]
+    missing: NDArray[np.bool_]
+    bins: Bins
+    within: Spread | Roundness | None
+    groups: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        column: Column,
+        codes: NDArray[Any],
+        bins: Bins,
+        within: Spread | Roundness | None,
+        groups: NDArray[np.intp] | None = None,
+    ) -> InBins:
+        """Read the codes of an ordered column [n]; groups are those of all its codes."""
+        assert isinstance(column, Ordered)
+        return cls(column, *present_codes(column, codes, bins), bins, within, groups)
+
+    def grouped(self) -> tuple[NDArray[np.intp], int]:
+        """Return the group of each row [n], and how many there are; groups rise with the bins."""
+        if self.groups is None:
+            return self.index, self.bins.size
+        # A group that another one divides, such as an atom, counts as two.
+        ends = np.diff(self.groups[: self.bins.size]) != 0
+        runs = np.concatenate([[0], np.cumsum(ends)])
+        return runs[self.index], int(runs[-1]) + 1
+
+    def drawn(self, rng: np.random.Generator) -> NDArray[Any]:
+        """Return a point of each row's bin [n]."""
+        match self.within:
+            case None:
+                points = uniform_within(self.bins, self.index, rng)
+            case Roundness():
+                points = self.within.within(self.bins, self.index, rng)
+            case Spread():
+                points = normal_within(self.bins, self.within, self.index, rng)
+        return points
+
+
+def present_codes(
+    column: Column, codes: NDArray[Any], bins: Bins | None
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the codes, and which are of missing cells; these get a valid one, so that every array has a plain type."""
+    missing = np.zeros(codes.size, dtype=np.bool_)
+    if column.nullable:
+        missing = codes == column.n_codes(bins) - 1
+    return np.where(missing, 0, codes).astype(np.intp), missing
+
+
+def ordered_values(columns: Mapping[str, InBins], rng: np.random.Generator) -> dict[str, RawColumn]:
+    """Return values of the declared kinds for the drawn bins of some columns.
+
+    Args:
+        columns: All of the same rows.
+        rng: Source of ordinary randomness.
+    """
+    points = [column.drawn(rng) for column in columns.values()]
+    _deal_out([*columns.values()], points, rng)
+    found = {}
+    for (name, column), drawn in zip(columns.items(), points, strict=True):
+        values, physical = column.column.values(drawn)
+        found[name] = RawColumn(values, column.missing, physical)
+    return found
+
+
+def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.random.Generator) -> None:
+    """Deal out the points of columns among the rows of the same group."""
+    n_rows = columns[0].index.size if columns else 0
+    if len(columns) < 2 or n_rows < _FEWEST_ROWS:
+        return
+    hidden = [_Hidden.of(column) for column in columns]
+    correlations = _correlations(hidden)
+    strong = (np.abs(correlations) >= _STRONG) & ~np.eye(len(columns), dtype=np.bool_)
+    moved = [j for j, h in enumerate(hidden) if strong[j].any() and _has_choice(h, points[j])]
+    if not moved:
+        return
+    kept = [j for j in range(len(columns)) if j in moved or strong[moved, j].any()]
+    numbers = {j: hidden[j].middles() for j in kept}
+    # Once for each column is enough: more often changed no correlation in tests.
+    for j in moved:
+        others = _nearest(correlations[j], [k for k in kept if k != j])
+        factors = np.linalg.solve(correlations[np.ix_(others, others)], correlations[others, j])
+        rest = math.sqrt(max(1 - float(factors @ correlations[others, j]), _RIDGE))
+        expected = np.zeros(n_rows, np.float32)
+        for factor, k in zip(factors, others, strict=True):
+            expected += np.float32(factor) * numbers[k]
+        numbers[j] = hidden[j].drawn(expected, rest, rng)
+    for j in moved:
+        present = np.flatnonzero(~columns[j].missing)
+        order = np.argsort(hidden[j].heights(numbers[j], rng)[present])
+        # Points rise from group to group, and so do heights: each group gets the points that it had.
+        points[j][present[order]] = np.sort(points[j][present])
+
+
+def _nearest(correlations: NDArray[np.float64], others: list[int]) -> list[int]:
+    return sorted(others, key=lambda k: -abs(float(correlations[k])))[:_MOST_OTHERS]
+
+
+def _has_choice(hidden: _Hidden, points: NDArray[Any]) -> bool:
+    """Return whether different points lie in one group."""
+    some = slice(_COMPARED_ROWS)
+    order = np.argsort(hidden.index[some], kind="stable")
+    index, drawn = hidden.index[some][order], points[some][order]
+    return bool(np.any((index[1:] == index[:-1]) & (drawn[1:] != drawn[:-1])))
+
+
+@dataclass(frozen=True, eq=False)
+class _Hidden:
+    """Logits of ranks behind the groups of a column.
+
+    Attributes:
+        index: Group of each row [n].
+        missing: Which cells are missing [n].
+        ranks: Ranks at the ends of the groups, from 0 to 1 [groups + 1].
+    """
+
+    index: NDArray[np.intp]
+    missing: NDArray[np.bool_]
+    ranks: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, column: InBins) -> _Hidden:
+        index, groups = column.grouped()
+        weights = None if not column.missing.any() else (~column.missing).astype(np.float64)
+        below = np.concatenate([[0.0], np.cumsum(np.bincount(index, weights, minlength=groups))])
+        return cls(index, column.missing, below / max(below[-1], 1.0))
+
+    def middles(self, rows: slice = slice(None)) -> NDArray[np.float32]:
+        """Return the mean logit of a group's ranks for some rows; 0 for a missing cell."""
+        # The integral of a logit.
+        areas = _times_log(self.ranks) + _times_log(1 - self.ranks)
+        means = np.diff(areas) / np.maximum(np.diff(self.ranks), 1e-300)
+        found = means.astype(np.float32)[self.index[rows]]
+        found[self.missing[rows]] = 0
+        return found
+
+    def drawn(
+        self, expected: NDArray[np.float32], scale: float, rng: np.random.Generator
+    ) -> NDArray[np.float32]:
+        """Draw logistic numbers of these means within the groups of the rows [n]."""
+        with np.errstate(divide="ignore"):
+            ends = (np.log(self.ranks) - np.log1p(-self.ranks)).astype(np.float32)
+        factor = np.float32(scale)
+        low, high = (ends[:-1][self.index] - expected) / factor, (ends[1:][self.index] - expected) / factor
+        # Small ranks are exact, those near 1 are not.
+        turned = low > 0
+        low, high = np.where(turned, -high, low), np.where(turned, -low, high)
+        with np.errstate(over="ignore", divide="ignore"):
+            first, last = 1 / (1 + np.exp(-low)), 1 / (1 + np.exp(-high))
+            rank = first + (last - first) * rng.random(low.size, dtype=np.float32)
+            inner = np.clip(np.log(rank) - np.log1p(-rank), low, high)
+        inner = np.clip(inner, -_FARTHEST, _FARTHEST)
+        found: NDArray[np.float32] = expected + factor * np.where(turned, -inner, inner)
+        found[self.missing] = 0
+        return found
+
+    def heights(self, numbers: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the group of each row and how far within it its number lies, as one number that rises with both [n]."""
+        first, width = self.ranks[:-1][self.index], np.maximum(np.diff(self.ranks), 1e-300)[self.index]
+        within = np.clip((1 / (1 + np.exp(-numbers.astype(np.float64))) - first) / width, 0.0, 1.0)
+        found: NDArray[np.float64] = (
+            self.index + within * (1 - 2 * _JITTER) + _JITTER * rng.random(first.size)
+        )
+        return found
+
+
+def _times_log(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = numbers * np.log(np.maximum(numbers, 1e-300))
+    return found
+
+
+def _correlations(hidden: Sequence[_Hidden]) -> NDArray[np.float64]:
+    """Return the correlations of hidden numbers as some rows' groups show them.
+
+    The means of groups have a part v of the variance of a hidden number. A small correlation of such means, r, is that of
+    the numbers times the root of v v', and one of 1 is 1: in between, this goes with the square of r.
+    """
+    some = slice(_COMPARED_ROWS)
+    middles = np.stack([h.middles(some) for h in hidden]).astype(np.float64)
+    middles -= middles.mean(1, keepdims=True)
+    lengths = np.sqrt(np.square(middles).sum(1))
+    scaled = middles / np.where(lengths > 0, lengths, 1.0)[:, None]
+    shown = scaled @ scaled.T
+    parts = np.clip(lengths / math.sqrt(_VARIANCE * middles.shape[1]), 0.5, 1.0)
+    lost = 1 / np.outer(parts, parts) - 1
+    raised = np.clip(shown * (1 + lost * (1 - shown**2)), -1, 1)
+    np.fill_diagonal(raised, 1.0)
+    # The nearest matrix that some numbers can have.
+    values, vectors = np.linalg.eigh(raised)
+    possible = (vectors * np.maximum(values, _RIDGE)) @ vectors.T
+    deviations = np.sqrt(np.diagonal(possible))
+    found: NDArray[np.float64] = possible / np.outer(deviations, deviations)
+    return found
