@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syntabula.marginals.agreement import Agreement, full_agreement, squared_agreement
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 
 DOMAIN = Domain(("a", "b", "c"), (3, 2, 40))
 

@@ -7,8 +7,7 @@ import pytest
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals import nearness
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.nearness import Nearness
 
 DOMAIN = Domain(("a", "b", "c"), (40, 3, 5))

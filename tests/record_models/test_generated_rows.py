@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.generated_rows import code_shares, drawn_again, independent_rows, odds, raked
 from syntabula.record_models.representation import column_lookups
 

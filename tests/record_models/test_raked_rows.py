@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ReleaseFileError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.pgm import PGM
 from syntabula.models.storage import model_array_bytes, model_from_state, model_state

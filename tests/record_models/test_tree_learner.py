@@ -10,8 +10,7 @@ import pytest
 
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors

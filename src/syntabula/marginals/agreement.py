@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 
 Vectors = NDArray[np.float32]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 
 _LENGTH = 1024.0

@@ -10,8 +10,7 @@ import numpy as np
 
 from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, Model

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.models.restricted import Restricted, Weights, by_trying

@@ -11,8 +11,7 @@ from paid_doors import SOME, PaidDoor, at, neighbours
 
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.nearness import Nearness
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget

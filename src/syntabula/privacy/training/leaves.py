@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.splits import Splits
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.journal import NoisyArray

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count
 from syntabula.errors import ArgumentError
 from syntabula.marginals.agreement import Agreement, Vectors, squared_agreement
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token

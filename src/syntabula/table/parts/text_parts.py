@@ -12,8 +12,8 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.errors import SchemaError
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.database import connection, in_order, interruptible
 from syntabula.table.files.cell_kinds import CELL_KINDS, TEXT, kinds_by_column
 from syntabula.table.files.formats import file_format
