@@ -20,8 +20,8 @@ from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.training import leaves
 from syntabula.record_models import noisy_trees
 from syntabula.record_models.column_trees import ColumnTrees
+from syntabula.record_models.generated_rows import RakedRows
 from syntabula.record_models.noisy_trees import NoisyTree
-from syntabula.record_models.raked_rows import RakedRows
 from syntabula.record_models.tree_learner import NoisyGrowth, NoisyTreeLearner
 from syntabula.testing.replay import check_alike, recorded
 

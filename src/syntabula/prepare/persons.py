@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.kept_parts import Keeping, KeptRows, check_of, check_of_all, digests
 from syntabula.privacy.units import Digests, LateUnits, Units
+from syntabula.table.parts.part_reading import Snapshot
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.schema import Schema
 from syntabula.table.unit_rows import unit_keys

@@ -18,7 +18,7 @@ from syntabula.models.recoded import RecodedModel
 from syntabula.models.row_set import RowSet
 from syntabula.models.supported import Support
 from syntabula.privacy.doors import Doors
-from syntabula.record_models.raked_rows import RakedRows
+from syntabula.record_models.generated_rows import RakedRows
 from syntabula.record_models.representation import one_way_counts
 
 ONE_WAY_SHARE = Fraction(2, 5)

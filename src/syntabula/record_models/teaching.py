@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, positive, refusal, share
 from syntabula._planning import FitCost, PlannedStep, Progress
 from syntabula._threads import one_thread_for_products
-from syntabula.marginals.agreement import Agreement, Vectors, full_agreement, squared_agreement
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.nearness import Agreement, Vectors, full_agreement, squared_agreement
 from syntabula.models.base import Model
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors

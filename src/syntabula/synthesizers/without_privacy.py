@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from syntabula._extras import is_installed
 from syntabula._register import load
 from syntabula.privacy.statement_facts import MethodChoice
-from syntabula.synthesizers.options import default_of
 from syntabula.synthesizers.plan import plan_of
-from syntabula.synthesizers.settings import Settings, TableFacts
+from syntabula.synthesizers.settings import Settings, TableFacts, default_of
 
 if TYPE_CHECKING:
     from syntabula.select.automatic import Automatic
