@@ -1,4 +1,4 @@
-"""A study: which methods are compared on which tables, at which budgets, by which scores; and its file."""
+"""A study: which methods are compared on which tables, by which scores; its file, and what of it is quick."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from syntabula._arguments import megabytes, near, normalise, positive, refusal, several, words
-from syntabula.bench.candidate import Binning, binning_of, budgets, candidate_of, fields_of
+from syntabula.bench.candidate import FEW, Binning, Candidate, binning_of, budgets, candidate_of, fields_of
 from syntabula.bench.cell import Cell, table_and_rows, with_rows
 from syntabula.bench.checks import (
     check_dataset,
@@ -25,7 +25,6 @@ from syntabula.bench.checks import (
     known_tables,
     scores_of,
 )
-from syntabula.bench.few import spread, without_long
 from syntabula.bench.fields import DELTA, NAMED, WORDS, check_names
 from syntabula.bench.study_fields import Figure, StudyFields
 from syntabula.bench.tasks import TASKS
@@ -244,3 +243,47 @@ def read_study(path: str | Path) -> Study:
     except (SchemaError, UnicodeDecodeError) as error:
         problem = str(error) if isinstance(error, SchemaError) else "is not a text file in UTF-8"
         raise ArgumentError(f"the study file {str(path)!r}: {problem}") from None
+
+
+_Value = TypeVar("_Value")
+_LONG = 4
+"""A row that sets more than so many times the length of a quick fit is left out, if its method has another."""
+
+
+def without_long(rows: Sequence[Candidate], steps: int) -> tuple[Candidate, ...]:
+    """Return the rows without those that set a long fit, where another row of the method is short.
+
+    Args:
+        rows: Rows of a study.
+        steps: Most steps of training of a quick fit.
+    """
+    few = {**FEW, "steps": steps}
+    long = [any(row.options.get(name, 0) > _LONG * most for name, most in few.items()) for row in rows]
+    short = {row.method for row, is_long in zip(rows, long, strict=True) if not is_long}
+    return tuple(
+        row for row, is_long in zip(rows, long, strict=True) if not is_long or row.method not in short
+    )
+
+
+def spread(binnings: Sequence[Binning], most: int) -> tuple[Binning, ...]:
+    """Return at most so many binnings: as many of each discretizer and domain, from the first number of bins to the last.
+
+    If there are more kinds than `most`, one binning of kinds that lie evenly among them.
+    """
+    if len(binnings) <= most:
+        return tuple(binnings)
+    kinds: dict[tuple[str, ...], list[Binning]] = {}
+    for binning in binnings:
+        options = sorted(map(str, binning.options.items()))
+        kinds.setdefault((binning.discretizer, binning.domain, binning.within, *options), []).append(binning)
+    chosen = _evenly([*kinds.values()], most)
+    return tuple(binning for kind in chosen for binning in _evenly(kind, max(1, most // len(chosen))))
+
+
+def _evenly(values: Sequence[_Value], most: int) -> list[_Value]:
+    """Return at most so many values at even distances, the first and the last among them."""
+    if len(values) <= most:
+        return list(values)
+    if most == 1:
+        return [values[0]]
+    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
