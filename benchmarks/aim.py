@@ -31,8 +31,7 @@ from kernels import print_kernels, timed_kernels
 
 from syntabula import Budget
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.domain import Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.junction_tree.tree import elimination_order, junction_tree_memory_mb
 from syntabula.models.mirror_descent import estimate

@@ -33,8 +33,7 @@ import numpy as np
 
 from syntabula.marginals.counting import BLOCK_CELLS, CHUNK_ROWS, MemoryEngine
 from syntabula.marginals.cover import cover
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 
 
 def best_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, float]:

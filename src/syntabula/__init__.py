@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.margnet import MargNetS as MargNetS
     from syntabula.synthesizers.mst import MST as MST
     from syntabula.synthesizers.mwem import MWEM as MWEM
-    from syntabula.synthesizers.options import method_options as method_options
-    from syntabula.synthesizers.options import option_notes as option_notes
     from syntabula.synthesizers.pategan import PATEGAN as PATEGAN
     from syntabula.synthesizers.plan import Plan as Plan
     from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
@@ -66,6 +64,8 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.rap import RAPPlusPlus as RAPPlusPlus
     from syntabula.synthesizers.release import Release as Release
     from syntabula.synthesizers.release import load as load
+    from syntabula.synthesizers.settings import method_options as method_options
+    from syntabula.synthesizers.settings import option_notes as option_notes
     from syntabula.synthesizers.synthesizer import Synthesizer as Synthesizer
     from syntabula.synthesizers.synthpop import Synthpop as Synthpop
     from syntabula.synthesizers.tabddpm import TabDDPM as TabDDPM
@@ -109,11 +109,11 @@ _HOMES = {
     "make_report": "report.page",
     "Marginal": "synthesizers.marginal",
     "membership_disclosure": "attacks.disclosure",
-    "method_options": "synthesizers.options",
+    "method_options": "synthesizers.settings",
     "NO_PRIVACY": "privacy.budget",
     "Numeric": "table.schema.columns",
     "Objective": "tuning.objective",
-    "option_notes": "synthesizers.options",
+    "option_notes": "synthesizers.settings",
     "Plan": "synthesizers.plan",
     "Preprocessing": "prepare.preprocessing",
     "PrivacyStatement": "privacy.statement",

@@ -25,8 +25,7 @@ from __future__ import annotations
 from syntabula._planning import FitCost, PlannedFit, PlannedStep, Progress
 from syntabula.attacks.base import Attack, Knowledge
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.marginals.domain import Clique, Domain, all_cliques
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable, all_cliques
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.metrics.comparison import Comparison, View
 from syntabula.metrics.metric import Group, Metric, MetricInfo, Need

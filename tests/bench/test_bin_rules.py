@@ -13,8 +13,7 @@ from syntabula.bench.bin_rules import (
     shimazaki_shinomoto_non_private,
 )
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import code_dtype
+from syntabula.marginals.domain import Domain, code_dtype
 from syntabula.models.pgm import PGM
 from syntabula.prepare.discretizer import MOST_BINS, budget_rice, rice
 

@@ -6,7 +6,7 @@ import pytest
 
 from syntabula._register import entries
 from syntabula.bench import NotRun, Study, find_study, list_studies
-from syntabula.bench.reported import reported_figures
+from syntabula.bench.summary import reported_figures
 from syntabula.errors import ArgumentError
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from syntabula.bench import Binning, Candidate, Figure, Study, find_study, read_study
 from syntabula.bench.cell import Cell
-from syntabula.bench.study_file import study_of
+from syntabula.bench.study import study_of
 from syntabula.bench.tasks import TASKS
 from syntabula.errors import ArgumentError, BudgetError, SyntabulaError
 

@@ -14,8 +14,7 @@ import pytest
 from corners import thorough_but
 
 import syntabula as st
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.autoregressive import Autoregressive
 from syntabula.record_models.circuit import Circuit

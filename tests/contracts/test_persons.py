@@ -14,7 +14,7 @@ from test_preprocessing_replay import compare_with as compare_preparing
 from test_record_and_replay import BUDGETS, METHODS, NETWORKS, compare_with
 
 import syntabula as st
-from syntabula.marginals.distinct import CountedPoints
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.privacy import pricing
 from syntabula.privacy.events import ThresholdEvent
 from syntabula.privacy.units import Units

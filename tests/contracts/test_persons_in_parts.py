@@ -24,8 +24,8 @@ from test_record_and_replay import compare_with
 
 import syntabula as st
 from syntabula.errors import DataError
-from syntabula.prepare import persons_in_parts
-from syntabula.prepare.persons_in_parts import Choice, limited_parts
+from syntabula.prepare import persons as limits
+from syntabula.prepare.persons import Choice, limited_parts
 from syntabula.privacy.units import LateUnits
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.parts.sources import parts_of
@@ -150,7 +150,7 @@ def limit_each_part(patch: pytest.MonkeyPatch) -> None:
         kept = tuple(table.parts[0] for table, _ in each)
         return replace(parts, parts=kept, _n_rows=[sum(p.n_rows for p in kept)]), each[0][1]
 
-    patch.setattr(persons_in_parts, "limited_parts", limited)
+    patch.setattr(limits, "limited_parts", limited)
 
 
 class TestChoice:

@@ -19,7 +19,7 @@ import syntabula as st
 from syntabula.errors import BudgetExceededError, DataError
 from syntabula.marginals import recoding as recodings
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.models.recoded import RecodedModel
 from syntabula.prepare import found_columns
 from syntabula.prepare.preprocessing import RareCategories

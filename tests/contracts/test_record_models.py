@@ -11,8 +11,7 @@ import pytest
 from record_cases import CASES, DOMAIN, QUICK_CASES, fitted, learned, records, require_library, share_near
 
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, SchemaError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models import denoising
 from syntabula.record_models.layer_products import ExactLayers
 from syntabula.record_models.loop import Training

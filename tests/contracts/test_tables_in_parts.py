@@ -10,6 +10,8 @@ import tempfile
 import time
 import warnings
 import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -26,11 +28,13 @@ from syntabula.marginals.passes import PassEngine
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.encoded_parts import EncodedParts
 from syntabula.table.parts.found_parts import found_parts
+from syntabula.table.parts.part_reading import Part
 from syntabula.table.parts.points import Expected
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.repeated import RepeatedPart
 from syntabula.table.parts.sources import parts_of
+from syntabula.table.raw import RawTable
 from syntabula.table.read import read
+from syntabula.table.schema.schema import Schema
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -622,6 +626,22 @@ class TestCounts:
 
         assert (thrice == 3 * once).all()
         assert again.n_rows == 3 * parts.n_rows
+
+
+@dataclass(frozen=True)
+class RepeatedPart:
+    """A part that is read several times: every exact count is a multiple of that of the part."""
+
+    part: Part
+    times: int
+
+    @property
+    def place(self) -> str:
+        return self.part.place
+
+    def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
+        for _ in range(self.times):
+            yield from self.part.tables(schema, columns)
 
 
 def written_anew(folder: Path, suffix: str) -> None:

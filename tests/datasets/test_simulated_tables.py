@@ -10,8 +10,7 @@ import pytest
 from syntabula import datasets
 from syntabula.datasets import frames
 from syntabula.datasets.census import census_cells
-from syntabula.datasets.points import Pattern
-from syntabula.datasets.simulated import Shape
+from syntabula.datasets.simulated import Pattern, Shape
 from syntabula.errors import ArgumentError, DatasetError, MissingExtraError
 from syntabula.table.schema.columns import Categorical, Date, Datetime, Numeric
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.asked_points import AskedPoints, KnownRanks
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
 from syntabula.marginals.point_folds import (
     BUCKETS,
@@ -20,7 +19,7 @@ from syntabula.marginals.point_folds import (
     bucket_of,
     halving_cuts,
 )
-from syntabula.marginals.sorted_points import SortedPoints
+from syntabula.marginals.sorted_points import CountedPoints, SortedPoints
 from syntabula.privacy.mechanisms import Node
 
 KINDS = (np.int64, np.uint64, np.float64)

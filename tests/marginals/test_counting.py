@@ -12,8 +12,7 @@ from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals import parts
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.cover import cover
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 
 
 def table(sizes, n, seed=0) -> EncodedTable:

@@ -1,4 +1,4 @@
-"""Which row is nearest: as brute force has it, exactly, and whatever other rows are compared at once."""
+"""Agreement and nearness of rows: as brute force has them, exactly, and whatever other rows are compared at once."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import pytest
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals import nearness
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
-from syntabula.marginals.nearness import Nearness
+from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.marginals.nearness import Agreement, Nearness, full_agreement, squared_agreement
 
 DOMAIN = Domain(("a", "b", "c"), (40, 3, 5))
 NEARNESS = Nearness([np.linspace(0, 1, 40)[:, None], np.eye(3) / 3, np.zeros((5, 0))])
@@ -71,3 +70,50 @@ def test_too_many_numbers_for_exact_sums_are_refused(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(ArgumentError, match="at most 5"):
         Nearness([np.eye(6)])
+
+
+PAIRED = Domain(("a", "b", "c"), (3, 2, 40))
+
+
+def paired_rows(n: int, seed: int = 0) -> EncodedTable:
+    rng = np.random.default_rng(seed)
+    return EncodedTable(PAIRED, tuple(rng.integers(0, size, n).astype(np.uint8) for size in PAIRED.sizes))
+
+
+def agreement(seed: int = 1) -> Agreement:
+    rng = np.random.default_rng(seed)
+    return Agreement([rng.normal(size=(size, 5)) for size in PAIRED.sizes])
+
+
+class TestAgreement:
+    def test_it_is_the_squared_cosine_of_the_angle_between_rows(self) -> None:
+        compare, some = agreement(), paired_rows(50)
+        numbers = np.hstack([t[c] for t, c in zip(compare.tables, some.codes, strict=True)])
+        numbers /= np.linalg.norm(numbers, axis=1, keepdims=True)
+        vectors = compare.vectors(some)
+
+        found = squared_agreement(vectors, vectors) / full_agreement()
+
+        np.testing.assert_allclose(found, (numbers @ numbers.T) ** 2, atol=0.05)
+        np.testing.assert_allclose(np.diag(found), 1, atol=0.05)
+
+    def test_two_rows_agree_alike_whatever_is_compared_beside_them(self) -> None:
+        compare, asked, others = agreement(), paired_rows(7), paired_rows(300, seed=2)
+        whole = squared_agreement(compare.vectors(asked), compare.vectors(others))
+
+        for count in (1, 2, 3, 17, 299):
+            part = EncodedTable(PAIRED, tuple(c[:count] for c in others.codes))
+            alone = squared_agreement(compare.vectors(asked), compare.vectors(part))
+            assert np.array_equal(alone, whole[:, :count])
+
+    def test_products_are_whole_numbers(self) -> None:
+        vectors = agreement().vectors(paired_rows(100)).astype(np.float64)
+
+        assert np.array_equal(vectors, np.rint(vectors))
+        assert np.abs(vectors @ vectors.T).max() < 2**24
+
+    def test_codes_that_say_nothing_agree_with_nothing(self) -> None:
+        silent = Agreement([np.zeros((size, 2)) for size in PAIRED.sizes])
+        vectors = silent.vectors(paired_rows(5))
+
+        assert not squared_agreement(vectors, vectors).any()

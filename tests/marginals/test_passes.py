@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from syntabula.errors import ResourceError, SchemaError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.parts import CountFold, HeldParts
 from syntabula.marginals.passes import PassEngine
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError, DataError, ReleaseFileError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress, merge_rare
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.splits import Splits
 
 SIZES = (4, 5)

@@ -13,9 +13,9 @@ from syntabula.errors import PrivacyWarning, SplitWarning
 from syntabula.metrics import compare
 from syntabula.metrics.closest_record import ClosestRecord
 from syntabula.metrics.discriminator import DiscriminatorSimilarity
+from syntabula.metrics.utility.affinity import tuned_settings
 from syntabula.metrics.utility.evaluators import evaluator
 from syntabula.metrics.utility.learning import Encoding
-from syntabula.metrics.utility.tuning import tuned_settings
 
 SCHEMA = st.Schema(
     {
@@ -92,10 +92,12 @@ class TestSplits:
         sample = Encoding(t := compare(people(1), people(2), schema=SCHEMA, target="c")).sample(t.real)
         asked = []
         monkeypatch.setattr(
-            "syntabula.metrics.utility.tuning.predictions",
+            "syntabula.metrics.utility.affinity.predictions",
             lambda model, task, train, test: asked.append((train, test)) or pytest.fail.Exception,
         )
-        monkeypatch.setattr("syntabula.metrics.utility.tuning.class_scores", lambda *_: {"weighted_f1": 0.5})
+        monkeypatch.setattr(
+            "syntabula.metrics.utility.affinity.class_scores", lambda *_: {"weighted_f1": 0.5}
+        )
         task = Encoding(t).task
         tuned_settings(evaluator("tree"), task, sample, n_trials=1, cache=tmp_path)
 

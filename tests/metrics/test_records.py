@@ -8,10 +8,9 @@ from sklearn.linear_model import LogisticRegression
 
 from syntabula.errors import ArgumentError
 from syntabula.metrics import compare
-from syntabula.metrics.discriminator import DiscriminatorSimilarity
+from syntabula.metrics.closest_record import RecordSimilarity
+from syntabula.metrics.discriminator import DiscriminatorSimilarity, PropensityError
 from syntabula.metrics.features import main_effects, nearest, points
-from syntabula.metrics.propensity import PropensityError
-from syntabula.metrics.record_similarity import RecordSimilarity
 from syntabula.metrics.support import AlphaPrecision, BetaRecall, alpha_precision, beta_recall
 from syntabula.table.schema.columns import Categorical
 from syntabula.table.schema.schema import Schema

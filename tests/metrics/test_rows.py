@@ -13,7 +13,7 @@ from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics import compare
 from syntabula.metrics.cells import InventedValues, MissingCells
 from syntabula.metrics.heavy_values import RoundValues, Spikes
-from syntabula.metrics.tails import FarOut, Spread
+from syntabula.metrics.numeric_columns import FarOut, Spread
 from syntabula.table.schema.columns import Categorical
 from syntabula.table.schema.schema import Schema
 

@@ -9,12 +9,11 @@ import pytest
 import syntabula as st
 from syntabula.errors import ArgumentError, MissingExtraError
 from syntabula.metrics import Comparison, compare, describe_metric
-from syntabula.metrics.utility.affinity import Affinity
+from syntabula.metrics.utility.affinity import Affinity, tuned_settings
 from syntabula.metrics.utility.efficacy import Efficacy
 from syntabula.metrics.utility.evaluators import EVALUATORS, evaluator
 from syntabula.metrics.utility.learning import Encoding, Predictions, Sample, Task, class_scores, predictions
 from syntabula.metrics.utility.predictive_utility import PredictiveUtility
-from syntabula.metrics.utility.tuning import tuned_settings
 
 LIGHT = ("linear", "tree", "forest")
 SCHEMA = st.Schema(

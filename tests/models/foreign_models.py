@@ -6,8 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.base import MarginalModel
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.models.network_structure import estimate, families

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, ResourceError, SchemaError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.genetic import Genetic
 from syntabula.models.gum import GUM

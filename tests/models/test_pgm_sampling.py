@@ -14,8 +14,7 @@ import pytest
 from scipy import stats
 
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, ResourceError, SchemaError
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.junction_tree import sample as conditional
 from syntabula.models.pgm import PGM

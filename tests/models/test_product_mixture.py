@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.product_mixture import ProductMixture, even_rows
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 2, "c": 4, "d": 1})

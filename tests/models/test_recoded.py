@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, ReleaseFileError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.pgm import PGM

@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from syntabula.errors import ResourceError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel

@@ -10,10 +10,9 @@ import pytest
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
-from syntabula.models.goal_groups import CellGoals, group_goals
+from syntabula.models.goal_groups import CellGoals, SharedColumns, group_goals
 from syntabula.models.pair_blocks import PairBlock
 from syntabula.models.row_fitting import GoalGroup, Loss, fit_rows
-from syntabula.models.shared_columns import SharedColumns
 from syntabula.models.targets import joined_targets, make_goals
 
 torch = pytest.importorskip("torch")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, SchemaError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.threshold import LinearThreshold, random_thresholds, with_threshold_columns
 from syntabula.models.relaxed_projection import RelaxedProjection

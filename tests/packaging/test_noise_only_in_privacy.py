@@ -75,7 +75,7 @@ MAY_DRAW = {
     # Scores of tables rest on samples, splits and queries; they are not private, and say so.
     "metrics/evaluate": "numpy.random",
     # Rows of persons are held out to find the settings of a judge; it judges a released table.
-    "metrics/utility/tuning": "numpy.random",
+    "metrics/utility/affinity": "numpy.random",
     # A picture, which is not private and says so; its scores take a generator that they do not use.
     "report/marginal_picture": "numpy.random",
     # Options to try are drawn without a look at the table, as the guarantee of a private search takes it; how many

@@ -13,8 +13,7 @@ import syntabula as st
 from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError, BudgetError, DomainWarning
 from syntabula.marginals.counting import engine_for
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.division import prepare
 from syntabula.prepare.preprocessing import RareCategories

@@ -18,10 +18,9 @@ from half_noise import HalfNoise
 from recording import Call, RecordingNoise, ReplayingNoise
 
 from syntabula.bins.uniform import Bins
-from syntabula.marginals.agreement import Agreement
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.marginals.nearness import Agreement
 from syntabula.marginals.sorted_points import FRACTION_STEPS
 from syntabula.marginals.threshold import random_thresholds
 from syntabula.prepare.discretizer import fit_spread

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from record_cases import DOMAIN, cell_shares, fitted, learned, records, share_near
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.autoregressive import Autoregressive
 
 pytest.importorskip("torch")

@@ -8,8 +8,7 @@ from record_cases import fitted, learned, records
 
 from syntabula.errors import ConditionWarning, SchemaError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.circuit import Circuit
 
 pytest.importorskip("torch")

@@ -7,8 +7,7 @@ import pytest
 from record_cases import DOMAIN, cell_shares, fitted, learned, records
 
 from syntabula.errors import ArgumentError, ConditionWarning
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.loop import Training
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ResourceError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.restricted import Restricted
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
 from syntabula.record_models.representation import column_lookup

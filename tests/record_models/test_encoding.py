@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.encoding import Encoder, Encoding, Widths, fitted_encoding, made_up_encoding
 
 torch = pytest.importorskip("torch")

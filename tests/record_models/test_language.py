@@ -12,8 +12,7 @@ import pytest
 from record_cases import CASES, DOMAIN, cell_shares, fitted, learned, records, share_near
 
 from syntabula.errors import ArgumentError, ReleaseFileError, TrainingError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models import language
 from syntabula.record_models.causal_writing import Pages
 from syntabula.record_models.conditions_first import rarest_first

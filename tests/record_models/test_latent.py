@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ReleaseFileError, SchemaError, TrainingError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.latent import LatentRows
 from syntabula.record_models.loop import Training

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.splits import PREDICTOR, leaf_nodes
 from syntabula.record_models.noisy_trees import Level, NoisyTree
 from syntabula.record_models.trees import Tree

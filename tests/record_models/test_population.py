@@ -7,8 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.generated_rows import independent_rows, rows_at
 from syntabula.record_models.population import ComparedColumns, Population, believed, nearness_of, varied
 

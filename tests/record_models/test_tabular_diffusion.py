@@ -11,7 +11,7 @@ from record_cases import CASES, DOMAIN, fitted, records
 from threadpoolctl import threadpool_limits
 
 from syntabula.errors import TrainingError
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.record_models.denoising import ROWS_AT_ONCE
 from syntabula.record_models.loop import Training
 from syntabula.record_models.tabular_diffusion import TabularDiffusion

@@ -13,8 +13,7 @@ import pytest
 from syntabula import _register, testing
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError
 from syntabula.marginals.counting import engine_for
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator

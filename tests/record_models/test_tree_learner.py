@@ -10,19 +10,18 @@ import pytest
 
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
-from syntabula.privacy.training import leaves
+from syntabula.privacy.training import counts
 from syntabula.record_models import noisy_trees
 from syntabula.record_models.column_trees import ColumnTrees
+from syntabula.record_models.generated_rows import RakedRows
 from syntabula.record_models.noisy_trees import NoisyTree
-from syntabula.record_models.raked_rows import RakedRows
 from syntabula.record_models.tree_learner import NoisyGrowth, NoisyTreeLearner
 from syntabula.testing.replay import check_alike, recorded
 
@@ -128,21 +127,21 @@ class TestLearn:
 
 class TestPlantedBugs:
     def test_a_leaf_released_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = leaves.noisy_counts
+        right = counts.noisy_counts
 
         def bare(token, noise, counts):
             noisy = right(token, noise, counts)
             noisy[:2] = counts.reveal_inside_privacy()[:2]
             return noisy
 
-        monkeypatch.setattr(leaves, "noisy_counts", bare)
+        monkeypatch.setattr(counts, "noisy_counts", bare)
 
         with pytest.raises(AssertionError, match=r"depends on the records|stated sensitivity"):
             replay_on_neighbours()
 
     def test_splits_chosen_from_exact_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         seen: list[np.ndarray] = []
-        right_counts, right_joined = leaves.LeafCurator._exact, noisy_trees._joined_groups
+        right_counts, right_joined = counts.LeafCurator._exact, noisy_trees._joined_groups
 
         def remembered(self, splits, column, groups, piece):
             seen[:] = [right_counts(self, splits, column, groups, piece)]
@@ -152,7 +151,7 @@ class TestPlantedBugs:
             # As if a leaf were split where its exact number of records is even.
             return [[0], [*range(1, len(counts))]] if seen[0].sum() % 2 else right_joined(counts, sigma)
 
-        monkeypatch.setattr(leaves.LeafCurator, "_exact", remembered)
+        monkeypatch.setattr(counts.LeafCurator, "_exact", remembered)
         monkeypatch.setattr(noisy_trees, "_joined_groups", joined)
 
         with pytest.raises(AssertionError, match=r"depends? on the records"):

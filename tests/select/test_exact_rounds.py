@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.genetic import Genetic
 from syntabula.models.pgm import PGM
 from syntabula.privacy.budget import NO_PRIVACY

@@ -11,8 +11,7 @@ import pytest
 
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Clique, Domain, contains
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable, contains
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.pgm import PGM
 from syntabula.privacy.budget import NO_PRIVACY
 from syntabula.privacy.doors.tables import Curator

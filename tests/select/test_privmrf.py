@@ -9,8 +9,7 @@ import pytest
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.budget import NO_PRIVACY, Budget

@@ -14,7 +14,7 @@ from recording import RecordingNoise
 
 from syntabula.errors import BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, GaussianEvent, LaplaceEvent

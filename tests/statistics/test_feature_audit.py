@@ -10,8 +10,7 @@ from audit_bounds import mu_of_scores
 from half_noise import HalfNoise
 
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.fourier import draw_features
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator

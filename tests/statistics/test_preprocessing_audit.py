@@ -18,8 +18,7 @@ import pytest
 from syntabula.bins.uniform import Bins
 from syntabula.errors import PrivateDomainError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.prepare.bounds import extract_bounds
 from syntabula.prepare.discretizer import FittedDiscretizer, fit_spread
 from syntabula.prepare.kmeans import KMeansBins

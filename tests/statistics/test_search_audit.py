@@ -28,8 +28,7 @@ from scipy import stats
 import syntabula as st
 from syntabula.errors import PrivacyWarning
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.privacy.doors.scores import STEPS_PER_RECORD
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.conversion import epsilon_from_mu
 from syntabula.privacy.doors.tables import Curator

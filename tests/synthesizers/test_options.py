@@ -8,7 +8,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError
-from syntabula.synthesizers.options import method_options, option_notes
+from syntabula.synthesizers.settings import method_options, option_notes
 
 
 def test_the_options_of_selector_and_model_are_listed_with_their_defaults() -> None:

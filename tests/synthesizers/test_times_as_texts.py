@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import syntabula as st
-from syntabula.marginals.distinct import CountedPoints
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.files.cell_kinds import CELL_KINDS
 from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.raw import PhysicalType

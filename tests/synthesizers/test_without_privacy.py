@@ -14,11 +14,11 @@ import syntabula as st
 from syntabula.errors import ResumeError
 from syntabula.record_models.loop import Training
 from syntabula.select.automatic import Automatic
-from syntabula.synthesizers import without_privacy
+from syntabula.synthesizers import auto as auto_module
 from syntabula.synthesizers.settings import TableFacts
 
 COLUMNS = ["age", "region", "income"]
-MANY, FEW = without_privacy.SMALL_ROWS, 90
+MANY, FEW = auto_module.SMALL_ROWS, 90
 TORCH, TREES = "torch", "sklearn"
 
 
@@ -39,7 +39,7 @@ def auto(choice: dict[str, Any] | None = None, **options: Any) -> st.Auto:
 def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The libraries that seem to be installed; a test may take some away."""
     libraries = {TORCH, TREES}
-    monkeypatch.setattr(without_privacy, "is_installed", libraries.__contains__)
+    monkeypatch.setattr(auto_module, "is_installed", libraries.__contains__)
     return libraries
 
 
@@ -47,7 +47,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """How long plans say that methods take, by key; the others take no time."""
     said: dict[str, float] = {}
-    original = without_privacy.plan_of
+    original = auto_module.plan_of
 
     def planned(method: Any, table: TableFacts) -> Any:
         plan = original(method, table)
@@ -58,7 +58,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
             method=plan.method, budget=plan.budget, n_rows=plan.n_rows, table_mb=0.0, steps=(slow,)
         )
 
-    monkeypatch.setattr(without_privacy, "plan_of", planned)
+    monkeypatch.setattr(auto_module, "plan_of", planned)
     return said
 
 
@@ -205,9 +205,9 @@ class TestFit:
     ) -> None:
         installed.clear()
         asked = []
-        original = without_privacy.plan_of
+        original = auto_module.plan_of
         monkeypatch.setattr(
-            without_privacy, "plan_of", lambda m, table: asked.append(table.n_rows) or original(m, table)
+            auto_module, "plan_of", lambda m, table: asked.append(table.n_rows) or original(m, table)
         )
 
         auto().fit(census(n=FEW), schema())

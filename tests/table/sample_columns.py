@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.schema.schema import Schema

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from syntabula.errors import DataError
-from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.metrics.comparison import Floats, View
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.columns import Boolean, Categorical, Identifier

@@ -12,12 +12,10 @@ from __future__ import annotations
 from syntabula.bench.candidate import Binning, Candidate
 from syntabula.bench.collection import NotRun, find_study, list_studies
 from syntabula.bench.comparison import Difference, compare
-from syntabula.bench.export import export_parquet
 from syntabula.bench.runner import Progress, Work, run, work_of
-from syntabula.bench.store import Record, Store
-from syntabula.bench.study import Study
+from syntabula.bench.store import Record, Store, export_parquet
+from syntabula.bench.study import Study, read_study
 from syntabula.bench.study_fields import Figure, Reported
-from syntabula.bench.study_file import read_study
 from syntabula.bench.summary import Row, Summary, summarize
 
 __all__ = [

@@ -179,7 +179,7 @@ class Candidate:
             epsilon: Budget that it may depend on.
             steps: Most steps of training.
         """
-        from syntabula.synthesizers.options import method_options
+        from syntabula.synthesizers.settings import method_options
 
         if self.is_baseline or self.peer is not None:
             return self

@@ -1,4 +1,4 @@
-"""A study: which methods are compared on which tables, at which budgets, by which scores."""
+"""A study: which methods are compared on which tables, by which scores; its file, and what of it is quick."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from syntabula._arguments import megabytes, normalise, positive, refusal, several, words
-from syntabula.bench.candidate import Binning, binning_of, budgets, candidate_of
+from syntabula._arguments import megabytes, near, normalise, positive, refusal, several, words
+from syntabula.bench.candidate import FEW, Binning, Candidate, binning_of, budgets, candidate_of, fields_of
 from syntabula.bench.cell import Cell, table_and_rows, with_rows
 from syntabula.bench.checks import (
     check_dataset,
@@ -24,11 +25,11 @@ from syntabula.bench.checks import (
     known_tables,
     scores_of,
 )
-from syntabula.bench.few import spread, without_long
 from syntabula.bench.fields import DELTA, NAMED, WORDS, check_names
-from syntabula.bench.study_fields import StudyFields
+from syntabula.bench.study_fields import Figure, StudyFields
 from syntabula.bench.tasks import TASKS
-from syntabula.errors import ArgumentError, SyntabulaError, SyntabulaWarning
+from syntabula.errors import ArgumentError, SchemaError, SyntabulaError, SyntabulaWarning
+from syntabula.table.schema.plain_yaml import read_yaml
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 _QUICK_ROWS = 1000
@@ -188,3 +189,101 @@ def _first_here(datasets: Sequence[str]) -> str:
             check_table(name)
             return name
     return datasets[0]
+
+
+_FILE = (".yaml", ".yml")
+
+_NOT_IN_FILES = ("reported",)
+
+
+def study_of(text: str, *, default_name: str) -> Study:
+    """Return the study of a YAML text, whose fields are those of `Study`.
+
+    Args:
+        text: The text.
+        default_name: Its name, if the text has none.
+
+    Raises:
+        ArgumentError: If a field is unknown (suggests similar names), missing or wrong.
+        SchemaError: If the text is not YAML.
+    """
+    read: Any = read_yaml(text)
+    if not isinstance(read, Mapping):
+        raise ArgumentError(
+            "a study file must have named fields, such as `datasets: [bank]` and `methods: [mst]`"
+        )
+    known = tuple(f.name for f in fields(Study) if f.name not in _NOT_IN_FILES)
+    for name in read:
+        if name not in known:
+            raise ArgumentError(
+                f"a study has no field {name!r}{near(name, known)}; fields are {', '.join(known)}"
+            )
+    given = {"name": default_name, **read}
+    needed = [f.name for f in fields(Study) if f.default is MISSING and f.default_factory is MISSING]
+    if missing := [name for name in needed if name not in given]:
+        raise ArgumentError(f"the study {given['name']!r} must have {' and '.join(map(repr, missing))}")
+    if "figure" in given:
+        drawn = fields_of(given["figure"], "the figure", tuple(f.name for f in fields(Figure)))
+        given["figure"] = Figure(**drawn)
+    return Study(**given)
+
+
+def read_study(path: str | Path) -> Study:
+    """Read a study from a YAML file; its fields are those of `Study`.
+
+    Raises:
+        ArgumentError: If a field is unknown (suggests similar names), missing or wrong.
+        OSError: If the file cannot be read.
+    """
+    place = Path(path)
+    if place.suffix.lower() not in _FILE:
+        raise ArgumentError(f"the study file {str(path)!r} must end in .yaml")
+    try:
+        return study_of(place.read_text(encoding="utf-8"), default_name=place.stem)
+    except (SchemaError, UnicodeDecodeError) as error:
+        problem = str(error) if isinstance(error, SchemaError) else "is not a text file in UTF-8"
+        raise ArgumentError(f"the study file {str(path)!r}: {problem}") from None
+
+
+_Value = TypeVar("_Value")
+_LONG = 4
+"""A row that sets more than so many times the length of a quick fit is left out, if its method has another."""
+
+
+def without_long(rows: Sequence[Candidate], steps: int) -> tuple[Candidate, ...]:
+    """Return the rows without those that set a long fit, where another row of the method is short.
+
+    Args:
+        rows: Rows of a study.
+        steps: Most steps of training of a quick fit.
+    """
+    few = {**FEW, "steps": steps}
+    long = [any(row.options.get(name, 0) > _LONG * most for name, most in few.items()) for row in rows]
+    short = {row.method for row, is_long in zip(rows, long, strict=True) if not is_long}
+    return tuple(
+        row for row, is_long in zip(rows, long, strict=True) if not is_long or row.method not in short
+    )
+
+
+def spread(binnings: Sequence[Binning], most: int) -> tuple[Binning, ...]:
+    """Return at most so many binnings: as many of each discretizer and domain, from the first number of bins to the last.
+
+    If there are more kinds than `most`, one binning of kinds that lie evenly among them.
+    """
+    if len(binnings) <= most:
+        return tuple(binnings)
+    kinds: dict[tuple[str, ...], list[Binning]] = {}
+    for binning in binnings:
+        options = sorted(map(str, binning.options.items()))
+        kinds.setdefault((binning.discretizer, binning.domain, binning.within, *options), []).append(binning)
+    chosen = _evenly([*kinds.values()], most)
+    return tuple(binning for kind in chosen for binning in _evenly(kind, max(1, most // len(chosen))))
+
+
+def _evenly(values: Sequence[_Value], most: int) -> list[_Value]:
+    """Return at most so many values at even distances, the first and the last among them."""
+    if len(values) <= most:
+        return list(values)
+    if most == 1:
+        return [values[0]]
+    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]

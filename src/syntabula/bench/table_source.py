@@ -60,7 +60,7 @@ def check_table(name: str) -> None:
     if table == CODED_ADULT:
         _folder_of_coded_adult()
     elif table in registry():
-        from syntabula.datasets.loading import load
+        from syntabula.datasets.registry import load
 
         load(table)
     elif not Path(table).is_file():
@@ -90,7 +90,7 @@ def _whole(table: str) -> RawTable:
     if table == CODED_ADULT:
         return _coded_adult()
     if table in registry():
-        from syntabula.datasets.loading import load
+        from syntabula.datasets.registry import load
 
         found = load(table)
         return read(found.frame if found.path is None else found.path)

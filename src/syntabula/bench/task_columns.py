@@ -26,7 +26,7 @@ from syntabula.bench.table_source import SIMULATED, load_table, simulated
 from syntabula.bench.tasks import Outcome
 from syntabula.bins.spread import uniform_within
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.datasets.points import LOWER, UPPER
+from syntabula.datasets.simulated import LOWER, UPPER
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats
 from syntabula.prepare.discretizer import FittedDiscretizer

@@ -22,7 +22,7 @@ from syntabula.bench.table_source import simulated
 from syntabula.bench.task_columns import bin_count, fitted_bins
 from syntabula.bench.tasks import Outcome
 from syntabula.bins.uniform import Bins
-from syntabula.datasets.points import LOWER, UPPER
+from syntabula.datasets.simulated import LOWER, UPPER
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats
 from syntabula.privacy.budget import Budget

@@ -11,8 +11,8 @@ import numpy as np
 from syntabula.bench.bin_rules import RULES
 from syntabula.bench.candidate import Candidate, fraction_of
 from syntabula.bench.cell import Cell
+from syntabula.bench.kept import Fit, observed
 from syntabula.bench.levels import in_levels, schema_of_levels
-from syntabula.bench.observed import Fit, observed
 from syntabula.bench.splits import Split, bins_of_pairs, declared, load_split
 from syntabula.bench.tasks import Outcome, metric_of
 from syntabula.metrics.comparison import Comparison

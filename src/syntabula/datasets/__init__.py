@@ -11,11 +11,9 @@ from __future__ import annotations
 
 from syntabula.datasets.census import census, census_schema
 from syntabula.datasets.info import Archive, DatasetInfo
-from syntabula.datasets.loading import Dataset, load
-from syntabula.datasets.points import points
-from syntabula.datasets.registry import describe, names
+from syntabula.datasets.registry import Dataset, describe, load, names
 from syntabula.datasets.schemas import adult_schema, schema_of
-from syntabula.datasets.simulated import controlled, gauss
+from syntabula.datasets.simulated import controlled, gauss, points
 
 __all__ = [
     "Archive",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from syntabula.datasets.census import census_schema
-from syntabula.datasets.points import LOWER, UPPER, Pattern, classes_of
 from syntabula.datasets.registry import describe
-from syntabula.datasets.simulated import Shape
+from syntabula.datasets.simulated import LOWER, UPPER, Pattern, Shape, classes_of
 from syntabula.errors import DatasetError
 
 if TYPE_CHECKING:

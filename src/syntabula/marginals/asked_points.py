@@ -9,10 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
 from syntabula.marginals.point_folds import CodeFold, CutFold, DistinctFold, SumFold, as_cuts
-from syntabula.marginals.sorted_points import SortedPoints, check_cells
+from syntabula.marginals.sorted_points import CountedPoints, SortedPoints, check_cells
 
 
 class AskedColumn(Protocol):

@@ -12,8 +12,7 @@ from syntabula._arguments import megabytes
 from syntabula._memory import above_limit, cells_shown, table_mb
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.cover import cover
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.parts import BYTES_PER_KEY, CHUNK_ROWS, CountFold, HeldParts
 
 CountArray = NDArray[np.int64]

@@ -14,8 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
 
 State = dict[str, NDArray[Any]]
 """Arrays of integers by name."""

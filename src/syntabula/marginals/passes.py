@@ -19,8 +19,7 @@ from syntabula.marginals.counting import (
     result_cells,
 )
 from syntabula.marginals.cover import cover
-from syntabula.marginals.domain import Clique, Domain, all_cliques
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable, all_cliques
 from syntabula.marginals.parts import BYTES_PER_KEY, CHUNK_ROWS, CountFold, Fold, RowParts, State
 
 KEPT_WAYS = 2

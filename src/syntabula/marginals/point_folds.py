@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
-from syntabula.marginals.sorted_points import SortedPoints
+from syntabula.marginals.sorted_points import CountedPoints, SortedPoints
 
 HELD_VALUES = 2**18
 """Distinct values of a column that are held, with their counts (4 MB); of more, only what is asked is counted."""

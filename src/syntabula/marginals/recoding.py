@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, DataError, ReleaseFileError
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
 from syntabula.marginals.evidence import evidence
 from syntabula.marginals.measurement import FloatArray, Measurement
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.encoded import Codes, EncodedTable
+from syntabula.marginals.domain import Codes, EncodedTable
 
 PREDICTOR, CUT, BELOW, ABOVE = range(4)
 """What the numbers of a node say: the position of a split's predictor, the largest rank that goes below, and the nodes

@@ -15,14 +15,13 @@ Examples:
 from __future__ import annotations
 
 from syntabula.metrics.association import Association, CorrelationSimilarity
+from syntabula.metrics.closest_record import RecordSimilarity
 from syntabula.metrics.comparison import Comparison, View
-from syntabula.metrics.discriminator import DiscriminatorSimilarity
+from syntabula.metrics.discriminator import DiscriminatorSimilarity, PropensityError
 from syntabula.metrics.metric import Metric, MetricInfo
 from syntabula.metrics.numeric_columns import KolmogorovSmirnov, PercentileSimilarity
-from syntabula.metrics.propensity import PropensityError
 from syntabula.metrics.queries import QueryError, QuerySimilarity
 from syntabula.metrics.reading import compare
-from syntabula.metrics.record_similarity import RecordSimilarity
 from syntabula.metrics.registry import describe_metric, list_metrics
 from syntabula.metrics.score import Score
 from syntabula.metrics.support import AlphaPrecision, BetaRecall

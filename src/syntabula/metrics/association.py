@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syntabula.marginals.encoded import Codes
+from syntabula.marginals.domain import Codes
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.metrics.score import Part, Score
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.encoded import Codes
+from syntabula.marginals.domain import Codes
 from syntabula.metrics.comparison import Comparison, View
 from syntabula.metrics.score import Part, Score
 

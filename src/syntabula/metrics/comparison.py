@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.unit_rows import Rows, parted
 

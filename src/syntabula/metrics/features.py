@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
-from syntabula.marginals.encoded import Codes
+from syntabula.marginals.domain import Codes
 from syntabula.metrics.comparison import Comparison, Floats, View
 
 Points = NDArray[np.float32]

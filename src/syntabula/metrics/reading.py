@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import near
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
-from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema
 from syntabula.table.files.formats import file_format, is_workbook

@@ -33,7 +33,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         direction="lower",
         best=1.0,
         paper="",
-        home="syntabula.metrics.tails:Spread",
+        home="syntabula.metrics.numeric_columns:Spread",
     ),
     MetricInfo(
         key="far-out",
@@ -42,7 +42,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         direction="lower",
         best=0.0,
         paper="",
-        home="syntabula.metrics.tails:FarOut",
+        home="syntabula.metrics.numeric_columns:FarOut",
     ),
     MetricInfo(
         key="missing-cells",
@@ -177,7 +177,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         direction="higher",
         best=1.0,
         paper="Ganev et al., Discretization",
-        home="syntabula.metrics.record_similarity:RecordSimilarity",
+        home="syntabula.metrics.closest_record:RecordSimilarity",
     ),
     MetricInfo(
         key="discriminator-similarity",
@@ -195,7 +195,7 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         direction="lower",
         best=0.0,
         paper="Snoke et al. 2018",
-        home="syntabula.metrics.propensity:PropensityError",
+        home="syntabula.metrics.discriminator:PropensityError",
     ),
     MetricInfo(
         key="alpha-precision",

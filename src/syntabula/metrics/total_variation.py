@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise
-from syntabula.marginals.encoded import Codes
+from syntabula.marginals.domain import Codes
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Score
 

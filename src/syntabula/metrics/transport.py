@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.errors import ResourceError
-from syntabula.marginals.encoded import Codes
+from syntabula.marginals.domain import Codes
 from syntabula.metrics.comparison import Floats
 
 Solver = Literal["exact", "sinkhorn"]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count
 from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from syntabula._memory import above_limit, table_mb
 from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total, project_simplex
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
 from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh

@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,158 @@ from syntabula._extras import require
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.pair_blocks import make_pair_blocks, pair_numbers
 from syntabula.models.row_fitting import GoalGroup
-from syntabula.models.shared_columns import make_shared_columns
 from syntabula.models.targets import Goal
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class SharedColumns:
+    """Goals that share all columns but one, with nearby columns for that one, answered by one matrix product.
+
+    One-way goals share no column; goals of three or more columns share two or more.
+
+    Attributes:
+        heads: Positions of the shared columns; none for one-way goals.
+        tails: Position of the other column of each goal.
+        head_codes: Positions of each head's codes in a row.
+        tail_codes: Positions in a row of the codes of the tails and of the columns between them.
+        wanted: Target probabilities [cells of the heads, tail codes].
+        precision: 1 / the standard deviation of each; 0 where nothing was measured.
+        weight: Weight of a squared difference.
+        explained: Sum of squared standardised differences that noise explains, for each goal.
+        tail_of: Position in `tails` of each tail code [tail codes]; arbitrary for codes of columns in between.
+    """
+
+    heads: tuple[int, ...]
+    tails: tuple[int, ...]
+    head_codes: tuple[slice, ...]
+    tail_codes: slice
+    wanted: Tensor
+    precision: Tensor
+    weight: Tensor
+    explained: Tensor
+    tail_of: Tensor
+
+    def difference(self, table: Tensor) -> Tensor:
+        """Return one matrix product less the targets; see `GoalGroup.difference`."""
+        torch = require("torch", "neural")
+        cells, codes = self._cells(table), table[:, self.tail_codes]
+        difference: Tensor = torch.addmm(self.wanted, cells.T, codes, beta=-1.0, alpha=1.0 / len(table))
+        return difference
+
+    def is_explained(self, difference: Tensor) -> bool:
+        """Compare the sum over each tail's codes; see `GoalGroup.is_explained`."""
+        errors = (difference * self.precision).square_().sum(dim=0)
+        sums = errors.new_zeros(len(self.tails)).index_add(0, self.tail_of, errors)
+        return bool((sums <= self.explained).all())
+
+    def add_gradient(self, gradient: Tensor, table: Tensor, slope: Tensor) -> None:
+        """Add the gradient of the tails, then of each head; see `GoalGroup.add_gradient`."""
+        codes = table[:, self.tail_codes]
+        gradient[:, self.tail_codes] += self._cells(table) @ slope
+        if not self.heads:
+            return
+        by_cell = codes @ slope.T
+        blocks = [table[:, head] for head in self.head_codes]
+        for own, head in enumerate(self.head_codes):
+            gradient[:, head] += _without_others(by_cell, blocks, own)
+
+    def _cells(self, table: Tensor) -> Tensor:
+        """Return the distribution of each row over the cells of the heads."""
+        if not self.heads:
+            return table.new_ones((len(table), 1))
+        cells = table[:, self.head_codes[0]]
+        for codes in self.head_codes[1:]:
+            cells = (cells[:, :, None] * table[:, None, codes]).flatten(1)
+        return cells
+
+
+def _without_others(by_cell: Any, blocks: Sequence[Tensor], own: int) -> Any:
+    """Reduce a gradient over the cells of some columns to one of them, with the others' distributions as factors."""
+    before, after = (math.prod(b.shape[1] for b in part) for part in (blocks[:own], blocks[own + 1 :]))
+    found = by_cell.unflatten(1, (before, blocks[own].shape[1], after))
+    for block in blocks[:own]:
+        found = (found.unflatten(1, (block.shape[1], -1)) * block[:, :, None, None, None]).sum(dim=1)
+    for block in reversed(blocks[own + 1 :]):
+        found = (found.unflatten(-1, (-1, block.shape[1])) * block[:, None, None, None, :]).sum(dim=-1)
+    return found[:, 0, :, 0]
+
+
+def make_shared_columns(domain: Domain, goals: Sequence[Goal], device: Any) -> list[SharedColumns]:
+    """Arrange goals by the columns that most of them share."""
+    torch = require("torch", "neural")
+    starts = np.cumsum([0, *domain.sizes]).tolist()
+
+    def tensor(values: np.ndarray | list[float], kind: Any = torch.float32) -> Any:
+        return torch.tensor(values, dtype=kind, device=device)
+
+    groups = []
+    for heads, tails, members in _cover(domain, goals):
+        first, end = starts[tails[0]], starts[tails[-1] + 1]
+        shape = (domain.cells(heads), end - first)
+        wanted, precision, weight = (np.zeros(shape, dtype=np.float32) for _ in range(3))
+        tail_of = np.zeros(end - first)
+        for number, (goal, tail) in enumerate(zip(members, tails, strict=True)):
+            order = [goal.clique.index(c) for c in (*heads, domain.columns[tail])]
+            own = slice(starts[tail] - first, starts[tail + 1] - first)
+            for table, numbers in (
+                (wanted, goal.wanted),
+                (precision, goal.precision),
+                (weight, goal.weight),
+            ):
+                table[:, own] = numbers.transpose(order).reshape(shape[0], -1)
+            tail_of[own] = number
+        positions = tuple(domain.index(c) for c in heads)
+        groups.append(
+            SharedColumns(
+                heads=positions,
+                tails=tuple(tails),
+                head_codes=tuple(slice(starts[p], starts[p + 1]) for p in positions),
+                tail_codes=slice(first, end),
+                wanted=tensor(wanted),
+                precision=tensor(precision),
+                weight=tensor(weight),
+                explained=tensor([goal.explained for goal in members]),
+                tail_of=tensor(tail_of, torch.int64),
+            )
+        )
+    return groups
+
+
+def _cover(domain: Domain, goals: Sequence[Goal]) -> Iterator[tuple[Clique, list[int], list[Goal]]]:
+    """Group goals by all their columns but one, starting with the columns that most goals share.
+
+    Yields:
+        The shared columns, positions of the others (adjacent or nearly so), and the goals.
+    """
+    left = {g.clique: g for g in goals}
+    by_heads: dict[Clique, list[tuple[int, Clique]]] = {}
+    for clique in left:
+        for column in clique:
+            heads = tuple(c for c in clique if c != column)
+            by_heads.setdefault(heads, []).append((domain.index(column), clique))
+    while left:
+        present = {h: [m for m in members if m[1] in left] for h, members in by_heads.items()}
+        heads = max(present, key=lambda h: (len(present[h]), -domain.cells(h) if len(h) > 1 else 0))
+        for run in _runs(domain, sorted(present[heads])):
+            yield heads, [tail for tail, _ in run], [left.pop(clique) for _, clique in run]
+        del by_heads[heads]
+
+
+def _runs(domain: Domain, tails: Sequence[tuple[int, Clique]]) -> list[list[tuple[int, Clique]]]:
+    """Split tails where the columns between two of them have more codes than the tails before."""
+    runs: list[list[tuple[int, Clique]]] = []
+    spare = 0
+    for tail in tails:
+        between = sum(domain.sizes[runs[-1][-1][0] + 1 : tail[0]]) if runs else 0
+        if not runs or between > spare:
+            runs.append([])
+            spare = between = 0
+        runs[-1].append(tail)
+        spare += domain.sizes[tail[0]] - between
+    return runs
 
 
 MOST_CELLS = 256

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.marginals.domain import Clique, Codes, Domain, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.row_set import Records
 

@@ -13,8 +13,7 @@ import numpy as np
 from syntabula._arguments import count, flag, megabytes, normalise, positive
 from syntabula._memory import available_bytes
 from syntabula.marginals.consistency import consistent_total
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
 from syntabula.models.junction_tree.calibration import (

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel, Model

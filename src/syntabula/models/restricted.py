@@ -9,8 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from syntabula.errors import ResourceError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 
 Weights = Mapping[str, FloatArray]

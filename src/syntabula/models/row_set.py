@@ -14,8 +14,7 @@ from syntabula._arguments import count, megabytes, normalise
 from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model, bound, check_sample
 from syntabula.models.product_mixture import even_rows

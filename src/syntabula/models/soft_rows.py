@@ -18,8 +18,7 @@ from syntabula._planning import FitCost, PlannedFit
 from syntabula._threads import training_threads
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
 from syntabula.models.base import BoolArray, MarginalModel, bound
 from syntabula.models.goal_groups import group_goals, group_numbers

@@ -19,7 +19,7 @@ from syntabula.models.base import Model
 # A run makes them around the requested model, so they have no registered key.
 _AROUND = (
     Entry(kind="model", key="recoded", home="syntabula.models.recoded:RecodedModel"),
-    Entry(kind="model", key="raked_rows", home="syntabula.record_models.raked_rows:RakedRows"),
+    Entry(kind="model", key="raked_rows", home="syntabula.record_models.generated_rows:RakedRows"),
 )
 
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syntabula._planning import Progress, one_by_one
 from syntabula._warnings import warn_caller
 from syntabula.errors import DomainWarning, PrivateDomainError
-from syntabula.marginals.distinct import CountedPoints
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL
 from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.prepare.private_domain import extract_column

@@ -11,8 +11,8 @@ import numpy as np
 
 from syntabula._planning import PlannedStep, Progress, one_by_one
 from syntabula.marginals.consistency import project_simplex
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.domain import Domain
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.atoms import needs_delta
 from syntabula.prepare.discretizer import budget_rice
 from syntabula.prepare.preprocessing import (

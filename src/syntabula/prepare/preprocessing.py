@@ -52,7 +52,7 @@ class Preprocessing:
         within: How values lie within a bin: "round" for evenly among the numbers that are equally round; "even" among
             all; "normal" for a truncated normal distribution, which costs as much as the bins; "auto" for "round" if
             bins cost anything, and for all numbers otherwise. With "auto" and "round" the densities of neighbouring
-            bins are joined, see `bins.joined`.
+            bins are joined, see `synthesizers.joining`.
         atoms: "found" to find frequent values where the schema does not declare them; "declared" to find none; "auto" to
             find them if bins cost anything.
         share: Fraction of the whole budget, if any is needed.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.marginals.distinct import CountedPoints
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE

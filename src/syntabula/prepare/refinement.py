@@ -12,26 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.atoms import between_atoms, with_atoms
-from syntabula.bins.roundness import Roundness, levels_of
+from syntabula.bins.roundness import Roundness, between_atoms, levels_of, with_atoms
 from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins, integer_dtype
 from syntabula.marginals.asked_points import AskedPoints
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.point_folds import CUTS_AHEAD, CodeFold, as_cuts, halving_cuts
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.atoms import (
     MOST_POINTS,
     Atoms,
+    CountedLevels,
     bins_beside,
     candidates,
+    count_levels,
     find_atoms,
     n_candidates,
     needs_delta,
+    steps_of,
 )
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
 from syntabula.prepare.preprocessing import Part, Preprocessing
-from syntabula.prepare.rounding import CountedLevels, count_levels, steps_of
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource

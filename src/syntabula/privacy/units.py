@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.distinct import CountedPoints
+from syntabula.marginals.sorted_points import CountedPoints
 
 
 @dataclass(frozen=True)

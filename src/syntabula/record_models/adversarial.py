@@ -21,11 +21,11 @@ from syntabula.record_models.conditioned import (
     trained_condition_shares,
 )
 from syntabula.record_models.encoding import FEW_CODES, Encoder, Encoding, Widths
-from syntabula.record_models.evolved_rows import EvolvedRows
 from syntabula.record_models.latent import LatentRows, Shapes
 from syntabula.record_models.loop import Descent, Pick, Training
 from syntabula.record_models.noisy_critic import noisy_critic_cost, rows_by_critic
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
+from syntabula.record_models.population import EvolvedRows
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

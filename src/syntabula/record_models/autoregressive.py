@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from syntabula._arguments import count, normalise, real
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.record_models.any_order import (

@@ -9,8 +9,7 @@ import numpy as np
 
 from syntabula._planning import FitCost, Progress
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.privacy.training.records import RecordCurator

@@ -11,8 +11,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, not_negative
 from syntabula._planning import FitCost, Progress
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, check_sample
 from syntabula.models.restricted import Restricted, Weights

@@ -16,8 +16,7 @@ from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
 from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, ConditionWarning
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import Codes, EncodedTable, code_dtype
+from syntabula.marginals.domain import Codes, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
 from syntabula.models.storage import whole_model

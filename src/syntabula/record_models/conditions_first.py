@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ResourceError
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.restricted import Restricted
 from syntabula.record_models.representation import ColumnLookup

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.record_models.blocks import Blocks, FloatTable
 from syntabula.record_models.modes import Modes, fitted_modes

@@ -14,11 +14,10 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
-from syntabula.record_models.evolved_rows import EvolvedRows
 from syntabula.record_models.generated_rows import code_shares, drawn_again, independent_rows, raked
 from syntabula.record_models.learner import ONE_WAY
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
-from syntabula.record_models.population import Ballot, ComparedColumns, Population, nearness_of
+from syntabula.record_models.population import Ballot, ComparedColumns, EvolvedRows, Population, nearness_of
 from syntabula.record_models.representation import column_lookups, one_way_counts
 
 _LEAST_ASKED, _MOST_ASKED = 16, 2000

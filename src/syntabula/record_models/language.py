@@ -14,8 +14,7 @@ from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
 from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample
 from syntabula.models.restricted import Restricted, Weights

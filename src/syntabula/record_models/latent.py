@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
 from syntabula._threads import one_thread_for_products
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, check_sample
 from syntabula.models.product_mixture import ProductMixture

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound
 from syntabula.models.storage import read_facts, stored_facts

@@ -16,8 +16,7 @@ from syntabula._planning import FitCost
 from syntabula._threads import training_threads
 from syntabula.errors import ArgumentError
 from syntabula.marginals.consistency import consistent_total, project_simplex
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.fourier import FourierFeatures, draw_features
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import Model, bound

@@ -11,13 +11,11 @@ import numpy as np
 from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
 from syntabula._threads import training_threads
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.blocks import first_weights
 from syntabula.record_models.encoding import Encoding, plain_encoding
-from syntabula.record_models.evolved_rows import EvolvedRows
 from syntabula.record_models.generated_rows import drawn_again, raked
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import (
@@ -26,6 +24,7 @@ from syntabula.record_models.noisy_loop import (
     seconds_per_noisy_step,
     train_with_noise,
 )
+from syntabula.record_models.population import EvolvedRows
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

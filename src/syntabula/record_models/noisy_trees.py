@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.marginals.domain import Codes, Domain, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.splits import ABOVE, BELOW, LEAF, Nodes, Splits, leaf_nodes, node_of
 from syntabula.record_models.one_way import level_groups

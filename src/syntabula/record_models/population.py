@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.nearness import Nearness
+from syntabula.models.row_set import RowSet
 from syntabula.record_models.generated_rows import places_again, raked_to, rows_at
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvolvedRows(RowSet):
+    """A set of synthetic records, that `record_models.evolution` or `record_models.noisy_critic` makes."""
+
+    kind: ClassVar[str] = "evolved_rows"
+
+    @classmethod
+    def of(cls, rows: EncodedTable, total: float) -> Self:
+        """Return the set of some rows, which stand for an estimated number of records."""
+        codes = np.stack(rows.codes, axis=1)
+        return replace(cls(), _domain=rows.domain, _total=total, _rows=codes)
+
 
 Shares = Mapping[str, FloatArray]
 _RAKINGS = 5

@@ -16,8 +16,7 @@ from syntabula._arguments import count, normalise, positive, refusal
 from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, check_sample
 from syntabula.models.row_fitting import pick_device

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, positive, refusal
 from syntabula._planning import FitCost, PlannedStep, Progress
 from syntabula.marginals.consistency import consistent_total, project_simplex
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import Codes
+from syntabula.marginals.domain import Codes, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.splits import Splits
 from syntabula.models.base import Model

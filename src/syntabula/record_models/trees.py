@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
-from syntabula.marginals.encoded import Codes, code_dtype
+from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.marginals.splits import ABOVE, BELOW, LEAF, PREDICTOR, check_splits, leaf_nodes, node_of
 
 MOST_CLASSES = 50

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from syntabula._extras import require
-from syntabula.bench.reported import source_of
-from syntabula.bench.summary import Summary
+from syntabula.bench.summary import Summary, source_of
 from syntabula.bench.words import budget_of, figure, number, problems, without_target
 from syntabula.report.study_pictures import kept_figures
 from syntabula.report.study_plots import rank_figures, study_figures

@@ -14,8 +14,8 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.marginals.support import Support
 from syntabula.models.base import MarginalModel
+from syntabula.models.supported import Support
 from syntabula.privacy.doors.tables import Curator
 
 ONE_WAY = "measure one-way marginals"

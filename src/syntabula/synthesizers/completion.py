@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column

@@ -15,7 +15,7 @@ from syntabula._arguments import refusal
 from syntabula._warnings import warn_caller
 from syntabula.bins.spread import Parts, cut
 from syntabula.errors import ArgumentError, ConditionWarning
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model, check_sample

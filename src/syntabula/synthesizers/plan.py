@@ -252,7 +252,7 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
     passes = 1 + bool(found) + bool(prepared.refinements or needs_count) + limits + table.types_found
     choosing = 0.0
     if limits:
-        from syntabula.prepare.persons_in_parts import BYTES_PER_ROW
+        from syntabula.prepare.persons import BYTES_PER_ROW
 
         # What chooses the rows of units is let go before anything else is held; a mark for each row stays.
         choosing = min(n_rows * BYTES_PER_ROW, method.memory_mb * 2**20 / 4) + n_rows

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import ResourceError, RuleWarning
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
 from syntabula.table.coding.codec import Codec

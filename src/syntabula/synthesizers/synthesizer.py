@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from syntabula._arguments import count, flag, instance_of
 from syntabula._planning import MOST_ROWS
-from syntabula.synthesizers.options import with_options
 from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, plan_of
-from syntabula.synthesizers.settings import Settings, TableFacts
+from syntabula.synthesizers.settings import Settings, TableFacts, with_options
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.schema import SchemaSource, as_schema
 

@@ -21,7 +21,7 @@ class TabPE(FromRecords):
     them, and adds variations, which change less from round to round: categories are drawn anew with a chance that falls
     from .5 to .01, and numbers move by as much of their range.
 
-    Guarantee: a record has one vote a round, whose noise is paid before it is drawn (`privacy.training.nearest` proves
+    Guarantee: a record has one vote a round, whose noise is paid before it is drawn (`privacy.training.counts` proves
     its sensitivity of 1). All budgets are taken, an infinite one included. Public code takes delta and the sizes of
     classes from exact numbers of records; here all but the votes follows from released one-way marginals.
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from syntabula.errors import ArgumentError, SyntabulaError
 from syntabula.marginals.counting import engine_for
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.base import MarginalModel, Model
 from syntabula.models.pgm import PGM

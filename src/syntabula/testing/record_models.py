@@ -20,10 +20,10 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.record_models.base import RecordModel, takes_noise
+from syntabula.record_models.generated_rows import RakedRows
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
-from syntabula.record_models.raked_rows import RakedRows
 from syntabula.testing.learners import (
     DOMAIN,
     check_options,

@@ -10,7 +10,7 @@ from typing import Any
 
 from syntabula._arguments import near, shown
 from syntabula.errors import ArgumentError
-from syntabula.synthesizers.options import method_options, with_options
+from syntabula.synthesizers.settings import method_options, with_options
 from syntabula.synthesizers.synthesizer import Synthesizer
 
 Value = bool | int | float | str | None

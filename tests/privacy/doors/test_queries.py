@@ -9,8 +9,7 @@ import pytest
 
 from syntabula.errors import ArgumentError, BudgetExceededError, ResourceError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, random_thresholds
 from syntabula.privacy.budget import NO_PRIVACY, Budget

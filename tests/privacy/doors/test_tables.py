@@ -9,8 +9,7 @@ import pytest
 
 from syntabula.errors import ArgumentError, BudgetExceededError, PrivacyWarning, ResourceError, ResumeError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syntabula.marginals.counting import engine_for
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors

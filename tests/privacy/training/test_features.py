@@ -10,8 +10,7 @@ import pytest
 
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.fourier import FourierFeatures, draw_features
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget

@@ -11,8 +11,7 @@ from paid_doors import SOME, PaidDoor, neighbours
 
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.splits import Splits
 from syntabula.privacy.budget import NO_PRIVACY, Budget
@@ -22,8 +21,8 @@ from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import NoisyVector, counting_event
-from syntabula.privacy.training import leaves
-from syntabula.privacy.training.leaves import LeafCurator
+from syntabula.privacy.training import counts
+from syntabula.privacy.training.counts import LeafCurator
 from syntabula.privacy.units import Unit, Units
 
 DOMAIN = Domain(("a", "b", "c"), (6, 3, 4))
@@ -61,7 +60,7 @@ def most_moved() -> float:
 
 
 class TestCounts(PaidDoor):
-    module = leaves
+    module = counts
     rows = staticmethod(rows)
 
     def opened(self, curator: Curator) -> LeafCurator:
@@ -151,20 +150,20 @@ class TestPlantedBugs:
             event = counting_event(ledger, share, sensitivity=sensitivity, cells=cells)
             return replace(event, sigma=event.sigma / cells)
 
-        monkeypatch.setattr(leaves, "counting_event", for_one)
+        monkeypatch.setattr(counts, "counting_event", for_one)
 
         with pytest.raises(BudgetExceededError):
             counted(door(rows(50, 7), Budget(1.0, 1e-5)))
 
     def test_a_leaf_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = leaves.noisy_counts
+        right = counts.noisy_counts
 
         def bare(token, noise, counts):
             noisy = right(token, noise, counts)
             noisy[-2:] = counts.reveal_inside_privacy()[-2:]
             return noisy
 
-        monkeypatch.setattr(leaves, "noisy_counts", bare)
+        monkeypatch.setattr(counts, "noisy_counts", bare)
 
         with pytest.raises(AssertionError, match="depends on the records beyond"):
             TestCounts().replay_on_neighbours()

@@ -11,8 +11,7 @@ from paid_doors import SOME, PaidDoor, at, neighbours
 
 from syntabula.errors import ArgumentError, BudgetExceededError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.nearness import Nearness
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
@@ -22,8 +21,8 @@ from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.pricing import NoisyVector, counting_event
-from syntabula.privacy.training import nearest
-from syntabula.privacy.training.nearest import NearestCurator
+from syntabula.privacy.training import counts
+from syntabula.privacy.training.counts import NearestCurator
 from syntabula.privacy.units import Unit, Units
 
 DOMAIN = Domain(("a", "b"), (6, 3))
@@ -59,7 +58,7 @@ def most_moved() -> float:
 
 
 class TestVotes(PaidDoor):
-    module = nearest
+    module = counts
     rows = staticmethod(rows)
 
     def opened(self, curator: Curator) -> NearestCurator:
@@ -172,7 +171,7 @@ class TestPlantedBugs:
             event = counting_event(ledger, share, sensitivity=sensitivity, cells=cells)
             return replace(event, sigma=event.sigma / cells)
 
-        monkeypatch.setattr(nearest, "counting_event", for_one)
+        monkeypatch.setattr(counts, "counting_event", for_one)
 
         with pytest.raises(BudgetExceededError):
             door(rows(50, 7), Budget(1.0, 1e-5)).vote(NEARNESS, rows(9, 1), share=SOME, step="vote")

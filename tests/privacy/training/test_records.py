@@ -14,8 +14,7 @@ from recording import RecordingNoise
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ReleaseFileError, ResumeError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import Doors

@@ -9,10 +9,9 @@ import pytest
 from paid_doors import SOME, PaidDoor, at, neighbours
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.agreement import Agreement
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.marginals.nearness import Agreement
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator

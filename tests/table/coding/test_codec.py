@@ -13,8 +13,7 @@ from sample_columns import decode_one, encode_one, raw, table
 
 from syntabula.bins.uniform import Bins
 from syntabula.errors import ArgumentError, DataError, SchemaError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric

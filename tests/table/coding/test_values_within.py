@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from syntabula.bins.uniform import Bins
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.values_within import InBins, ordered_values
 from syntabula.table.schema.columns import Numeric

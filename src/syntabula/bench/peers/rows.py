@@ -17,7 +17,7 @@ import numpy as np
 from syntabula.bench.peers.adapter import check_peer
 from syntabula.bench.splits import Split, declared
 from syntabula.errors import MissingExtraError, TrainingError
-from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.domain import EncodedTable, code_dtype
 from syntabula.privacy.conversion import rho_from_epsilon
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise

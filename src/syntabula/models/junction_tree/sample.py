@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import ConditionWarning
-from syntabula.marginals.domain import Clique
-from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.domain import Clique, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.junction_tree.tree import JunctionTree
 from syntabula.models.tables import arranged, axes_outside, round_rows, sum_over

@@ -13,9 +13,8 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.doors.tables import Curator
 
 if TYPE_CHECKING:
+    from syntabula.privacy.training.counts import LeafCurator, NearestCurator
     from syntabula.privacy.training.features import FeatureCurator
-    from syntabula.privacy.training.leaves import LeafCurator
-    from syntabula.privacy.training.nearest import NearestCurator
     from syntabula.privacy.training.records import RecordCurator
     from syntabula.privacy.training.teachers import TeacherCurator
 
@@ -62,14 +61,14 @@ class Doors:
     @property
     def nearest(self) -> NearestCurator:
         """Lets records vote for the nearest of some rows."""
-        from syntabula.privacy.training.nearest import NearestCurator
+        from syntabula.privacy.training.counts import NearestCurator
 
         return NearestCurator(self.tables)
 
     @property
     def leaves(self) -> LeafCurator:
         """Answers for counts in the leaves of trees."""
-        from syntabula.privacy.training.leaves import LeafCurator
+        from syntabula.privacy.training.counts import LeafCurator
 
         return LeafCurator(self.tables)
 

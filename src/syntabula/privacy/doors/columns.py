@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.asked_points import AskedPoints
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.point_folds import CUTS_AHEAD, halving_cuts
-from syntabula.marginals.sorted_points import FRACTION_STEPS, SortedPoints
+from syntabula.marginals.sorted_points import FRACTION_STEPS, CountedPoints, SortedPoints
 from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
 from syntabula.privacy.journal import NoisyArray

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
-from syntabula.marginals.domain import Clique
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Clique, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, places, with_threshold_columns
 from syntabula.privacy.doors.scores import Weighing, differences, row_distances

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.fourier import FourierFeatures
 from syntabula.marginals.measurement import FloatArray
 from syntabula.privacy.doors.tables import Curator

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, positive, real
 from syntabula._extras import require
 from syntabula.errors import ArgumentError, BudgetError
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, TrainingEvent
 from syntabula.privacy.journal import Checkpoint

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count
 from syntabula.errors import ArgumentError
-from syntabula.marginals.agreement import Agreement, Vectors, squared_agreement
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
+from syntabula.marginals.nearness import Agreement, Vectors, squared_agreement
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
@@ -56,7 +56,7 @@ class Council:
     Where the table says whom its rows are about, a row's teacher follows from the key of its unit alone, so that whoever
     adds or removes all rows of a unit changes the part of one teacher too: what follows holds for units as it stands. A
     teacher's votes are a function of its part, the rows and the generated rows, in exact arithmetic
-    (`marginals.agreement`): neither the size of another part nor the place of a record changes them. So the number
+    (`marginals.nearness`): neither the size of another part nor the place of a record changes them. So the number
     of teachers that call a row real changes by at most 1, and for B rows the L1 sensitivity is B and the squared L2
     sensitivity B. Each call of `vote` releases such a vector once, with the noise of a Gaussian (or, in pure privacy,
     Laplace) event of these sensitivities, paid before it is drawn.

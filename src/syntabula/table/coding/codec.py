@@ -13,14 +13,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.atoms import with_atoms
-from syntabula.bins.roundness import Roundness
+from syntabula.bins.roundness import Roundness, with_atoms
 from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.errors import DataError, SchemaError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable, code_dtype
+from syntabula.marginals.domain import Domain, EncodedTable, code_dtype
 from syntabula.table.coding.coercions import COERCIONS, Coercions, outcome
 from syntabula.table.coding.column_codes import decode_labels, encode_column, surrogates
 from syntabula.table.coding.values_within import InBins, ordered_values

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from syntabula.table.files.cell_kinds import column_type, kind_counts
-from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, stripped
-from syntabula.table.files.text_forms import plain
+from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
 from syntabula.table.raw import PhysicalType
 
 SAMPLE_ROWS = 1000

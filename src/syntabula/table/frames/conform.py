@@ -113,7 +113,7 @@ def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | Repe
             return values // _DAY
         case _, "text":
             if physical.format is not None:
-                from syntabula.table.files.text_forms import formatted
+                from syntabula.table.files.declared_cells import formatted
 
                 return formatted(column, physical)
             return object_array(_texts(column))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syntabula.marginals.distinct import CountedPoints
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.database import connection, in_order, interruptible, read_query
 from syntabula.table.files.cell_kinds import CELL_KINDS, kinds_by_column
 from syntabula.table.files.cell_types import found_value

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
 from syntabula.marginals.point_folds import inner, put
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.coding.column_codes import ordered_points, present_cells
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawColumn, RawTable

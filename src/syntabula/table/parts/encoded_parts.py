@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.coercions import Coercions

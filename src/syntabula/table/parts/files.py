@@ -12,9 +12,8 @@ from syntabula._extras import require
 from syntabula.errors import DataError
 from syntabula.table.files.formats import check_readable, file_format
 from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart
-from syntabula.table.parts.part_reading import Part, failures_of
+from syntabula.table.parts.part_reading import Part, Snapshot, failures_of
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.raw import TEXT_FORMATS, Container
 from syntabula.table.schema.schema import Schema
 

@@ -26,10 +26,8 @@ from syntabula.table.files.json_reading import (
 )
 from syntabula.table.files.text_batches import cell_reader
 from syntabula.table.frames.object_columns import column_from_objects, object_array
-from syntabula.table.parts.part_reading import failures_of
-from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.snapshot import Snapshot
-from syntabula.table.parts.stored_type import StoredType
+from syntabula.table.parts.part_reading import Snapshot, failures_of
+from syntabula.table.parts.raw_parts import RawParts, StoredType
 from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable, check_names
 from syntabula.table.schema.schema import Schema, is_whole, undeclared
 

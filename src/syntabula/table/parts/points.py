@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from syntabula.bins.uniform import integer_dtype
 from syntabula.marginals.asked_points import AskedPoints, KnownRanks
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
 from syntabula.marginals.point_folds import (
     BUCKETS,
@@ -23,6 +22,7 @@ from syntabula.marginals.point_folds import (
     DistinctFold,
     bucket_of,
 )
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.parts.column_folds import PointFold, folded_columns, points_within
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawColumn

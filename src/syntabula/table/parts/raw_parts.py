@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from syntabula._warnings import warn_caller
 from syntabula.errors import CoercionWarning, DataError
 from syntabula.marginals.parts import Fold, State
-from syntabula.table.parts.part_reading import Part, Work, folded, read_part
-from syntabula.table.raw import Container, Dialect, Origin, RawTable
+from syntabula.table.parts.part_reading import Checked, Part, Work, folded, read_part
+from syntabula.table.raw import Container, Dialect, Origin, PhysicalType, RawTable
 from syntabula.table.schema.schema import Schema, is_whole
 
-if TYPE_CHECKING:
-    from syntabula.table.parts.snapshot import Checked
-    from syntabula.table.parts.stored_type import StoredType
+
+@dataclass(frozen=True)
+class StoredType:
+    """How an undeclared column is stored.
+
+    Attributes:
+        physical: Its type as a reader of whole tables names it.
+        read: Its type as batches have it.
+        kind: The type of the numbers that stand for its cells, float64 for decimals; of objects for texts.
+    """
+
+    physical: PhysicalType
+    read: PhysicalType
+    kind: np.dtype[Any]
+
 
 ROWS_AT_ONCE = 65_536
 """Rows of a batch: their texts and numbers take about 60 MB for 20 columns."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from syntabula.errors import DataError
 from syntabula.table.files.formats import file_format, is_workbook
+from syntabula.table.parts.part_reading import Snapshot
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts
-from syntabula.table.parts.snapshot import Snapshot
 from syntabula.table.raw import TEXT_FORMATS, Container, RawTable, check_names
 from syntabula.table.schema.schema import Schema, is_whole
 

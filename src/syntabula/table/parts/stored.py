@@ -11,8 +11,7 @@ import numpy as np
 from syntabula.errors import DataError, SchemaError
 from syntabula.table.coding.levels import MOST_DECIMALS
 from syntabula.table.parts.part_reading import Part, failures_of
-from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.stored_type import StoredType
+from syntabula.table.parts.raw_parts import RawParts, StoredType
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.schema import Schema, undeclared
 

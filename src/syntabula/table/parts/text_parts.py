@@ -12,17 +12,15 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.errors import SchemaError
-from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.parts import Fold, State
+from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.database import connection, in_order, interruptible
 from syntabula.table.files.cell_kinds import CELL_KINDS, TEXT, kinds_by_column
 from syntabula.table.files.formats import file_format
 from syntabula.table.files.text_batches import TextFile, cell_reader, texts_as_written
 from syntabula.table.parts.labels import texts_of
-from syntabula.table.parts.part_reading import failures_of
-from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts, Wrap
-from syntabula.table.parts.snapshot import Snapshot
-from syntabula.table.parts.stored_type import StoredType
+from syntabula.table.parts.part_reading import Snapshot, failures_of
+from syntabula.table.parts.raw_parts import ROWS_AT_ONCE, RawParts, StoredType, Wrap
 from syntabula.table.raw import Container, Origin, PhysicalType, RawTable
 from syntabula.table.schema.schema import Schema, is_whole, undeclared
 

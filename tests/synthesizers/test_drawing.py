@@ -15,7 +15,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import DataError, ResourceError
-from syntabula.synthesizers import drawing, row_limits
+from syntabula.synthesizers import drawing
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -49,12 +49,12 @@ class TestMemory:
         self, release: st.Release, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         drawn = refuse_draws(monkeypatch)
-        monkeypatch.setattr(row_limits, "available_bytes", lambda: 20 * 10**9)
+        monkeypatch.setattr(drawing, "available_bytes", lambda: 20 * 10**9)
 
         with pytest.raises(ResourceError, match=r"1,000,000,000 rows .* GB of memory, and 20 GB are free"):
             release.sample(10**9)
 
-        assert drawn == [row_limits.TRIED_ROWS]
+        assert drawn == [drawing.TRIED_ROWS]
 
     @pytest.mark.parametrize("n", [10**12, 10**15])
     def test_so_are_those_that_no_machine_holds(self, release: st.Release, n: int) -> None:
@@ -65,7 +65,7 @@ class TestMemory:
         rows = release.sample_columns(100_000)
         frame = release.sample(100_000)
 
-        estimate = 100_000 * sum(map(row_limits._bytes_per_row, rows.values()))
+        estimate = 100_000 * sum(map(drawing._bytes_per_row, rows.values()))
         held = int(frame.memory_usage(deep=True, index=False).sum())
 
         assert 0.3 * held < estimate < 3 * held
@@ -73,7 +73,7 @@ class TestMemory:
     def test_nothing_is_refused_where_the_system_does_not_say(
         self, release: st.Release, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(row_limits, "available_bytes", lambda: None)
+        monkeypatch.setattr(drawing, "available_bytes", lambda: None)
         monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 100)
 
         assert len(release.sample(250)) == 250
@@ -90,7 +90,7 @@ class TestDisk:
         with pytest.raises(DataError, match=r"1,000,000,000,000 rows .* TB in .*, and 1 GB are free"):
             release.sample_to(tmp_path / f"t.{suffix}", 10**12)
 
-        assert drawn == [row_limits.TRIED_ROWS]
+        assert drawn == [drawing.TRIED_ROWS]
         assert os.listdir(tmp_path) == []
 
     @pytest.mark.thorough
@@ -139,7 +139,7 @@ def test_an_interrupt_waits_for_one_piece_at_most(
 ) -> None:
     """Counted in pieces and not in seconds: it comes in the second of many."""
     monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 1_000)
-    monkeypatch.setattr(row_limits, "TRIED_ROWS", 10)
+    monkeypatch.setattr(drawing, "TRIED_ROWS", 10)
     drawn: list[int] = []
     real = drawing.Drawing.rows
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.prepare.fine import FineBins
+from syntabula.prepare.privtree import FineBins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.encoded import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.privacy.events import ExactEvent, GaussianEvent
 from syntabula.privacy.pricing import NoisyVector
 from syntabula.record_models.representation import column_lookups
-from syntabula.record_models.student import Student, agreement_of
+from syntabula.record_models.teaching import Student, agreement_of
 
 DOMAIN = Domain(("a", "b", "c", "many"), (6, 3, 4, 200), frozenset({"a"}))
 TEACHERS = 100
