@@ -40,7 +40,7 @@ _COLUMNS = {
     "options": "varchar", "discretizer": "varchar", "bins": "varchar", "domain": "varchar", "epsilon": "double",
     "delta": "double", "seed": "bigint", "score": "varchar", "value": "double", "status": "varchar",
     "reason": "varchar", "epsilon_spent": "double", "seconds": "double", "processor_seconds": "double",
-    "peak_mb": "double", "version": "varchar", "machine": "varchar", "finished": "varchar",
+    "peak_mb": "double", "version": "varchar", "code": "varchar", "machine": "varchar", "finished": "varchar",
 }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def _tidy(record: Record) -> Iterator[dict[str, Any]]:
         "epsilon": None if math.isinf(cell.epsilon) else cell.epsilon, "delta": cell.delta, "seed": cell.seed,
         "status": record.status, "reason": record.reason, "epsilon_spent": record.facts.get("epsilon_spent"),
         "seconds": record.seconds, "processor_seconds": record.processor_seconds, "peak_mb": record.peak_mb,
-        "version": record.version, "machine": json.dumps(record.machine), "finished": record.finished,
+        "version": record.version, "code": record.code, "machine": json.dumps(record.machine), "finished": record.finished,
     }  # fmt: skip
     for name, value in record.scores.items() or [(None, math.nan)]:
         yield facts | {"score": name, "value": None if math.isnan(value) else value}

@@ -7,14 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from syntabula._arguments import count
 from syntabula._version import __version__
 from syntabula.bench.cell import Cell
+from syntabula.bench.content import code_state
 from syntabula.bench.machine import now, this_machine
+from syntabula.bench.matching import changed_files, of_other_code
 from syntabula.bench.process import run_cell
 from syntabula.bench.store import Record, Store, Writer
 from syntabula.bench.study import Study
@@ -36,6 +38,8 @@ class Work:
         missing: Why the tables that are not here cannot be read, by name; their cells are not among `cells`.
         seconds: Estimate of the seconds of one processor that the cells take; None if nothing is known of any.
         n_guessed: How many cells the estimate rests on guesses for.
+        changed: How many cells of a file, by its path, have results only of what it held before.
+        n_of_other_code: How many of the known cells are not known to be of the code that runs now.
     """
 
     study: Study
@@ -44,6 +48,8 @@ class Work:
     missing: Mapping[str, str]
     seconds: float | None
     n_guessed: int
+    changed: Mapping[str, int] = field(default_factory=dict)
+    n_of_other_code: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,16 +90,22 @@ def work_of(study: Study, store: str | os.PathLike[str], *, again: bool = False)
         except (DatasetError, MissingExtraError, OSError) as error:
             missing[name] = str(error)
     _check_versions(study, known, store)
-    wanted = [cell for cell in study.cells if not _settled(known.get(cell.key), study, again=again)]
-    cells = tuple(cell for cell in wanted if cell.dataset not in missing)
-    seconds, guessed = _estimate(cells, known.values())
+    cells = study.cells
+    wanted = [cell for cell in cells if not _settled(known.get(cell.key), study, again=again)]
+    kept = {cell.key: known[cell.key] for cell in cells if cell.key in known}
+    for cell in wanted:
+        kept.pop(cell.key, None)
+    runnable = tuple(cell for cell in wanted if cell.dataset not in missing)
+    seconds, guessed = _estimate(runnable, known.values())
     return Work(
         study=study,
-        cells=cells,
-        n_known=len(study.cells) - len(wanted),
+        cells=runnable,
+        n_known=len(cells) - len(wanted),
         missing=missing,
         seconds=seconds,
         n_guessed=guessed,
+        changed=changed_files(study, known),
+        n_of_other_code=of_other_code(kept),
     )
 
 
@@ -126,8 +138,9 @@ def run(
 
     Raises:
         ArgumentError: If a method or option does not exist, or an argument is out of range.
-        StudyError: If another run is writing to the store, or it holds something else or results of another version.
-        OSError: If the store cannot be read or written; results until then are in it.
+        StudyError: If another run is writing to the store, it holds something else or results of another version, or it
+            cannot be written, as when the disk is full; results until then are in it.
+        OSError: If the store cannot be read or opened.
     """
     n_workers: int = count().or_none("workers", workers) or os.cpu_count() or 1
     say = tell or (lambda sentence: None)
@@ -197,6 +210,7 @@ def _record(study: Study, cell: Cell, future: Future[dict[str, Any]]) -> Record:
         processor_seconds=_rounded(found["processor_seconds"]),
         peak_mb=_rounded(found["peak_mb"]),
         limits=limits,
+        code=code_state(),
         machine=this_machine(),
         finished=now(),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from syntabula.bench.candidate import Binning
+from syntabula.bench.matching import changed_files, results_of, states_of_code
 from syntabula.bench.reported import reported_figures
 from syntabula.bench.store import Record
 from syntabula.bench.study import Study
@@ -74,6 +75,9 @@ class Summary:
             them have a result count.
         versions: Versions of the results.
         machines: Machines of the results, in words.
+        codes: States of the code that the results are of, each with how many; see `Record.code`.
+        changed: Files that have changed, each with the number of cells whose results are of what it held before; these
+            are left out.
     """
 
     study: Study
@@ -82,6 +86,8 @@ class Summary:
     average_ranks: Mapping[tuple[str, float], Mapping[str, float]]
     versions: tuple[str, ...]
     machines: tuple[str, ...]
+    codes: Mapping[str, int] = field(default_factory=dict)
+    changed: Mapping[str, int] = field(default_factory=dict)
 
     def direction(self, score: str) -> Direction:
         """Return whether lower or higher is better."""
@@ -101,8 +107,7 @@ def summarize(study: Study, records: Mapping[str, Record]) -> Summary:
     groups: dict[tuple[str, float, str, Binning], list[Record | None]] = {}
     options: dict[tuple[str, float, str, Binning], tuple[str, Mapping[str, Any]]] = {}
     mine: list[Record] = []
-    for cell in study.cells:
-        record = records.get(cell.key)
+    for cell, record in results_of(study, records):
         mine += [] if record is None else [record]
         place = (cell.dataset, cell.epsilon, cell.label, cell.binning)
         groups.setdefault(place, []).append(record)
@@ -119,6 +124,8 @@ def summarize(study: Study, records: Mapping[str, Record]) -> Summary:
         average_ranks=_average_ranks(study, ranked, scores),
         versions=tuple(sorted({record.version for record in mine})),
         machines=tuple(sorted({_in_words(record) for record in mine})),
+        codes=states_of_code({record.cell.key: record for record in mine}),
+        changed=changed_files(study, records),
     )
 
 

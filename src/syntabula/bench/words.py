@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from syntabula.bench.checks import unscored
 from syntabula.bench.collection import Listed, NotRun
@@ -34,6 +34,12 @@ def planned(work: Work, workers: int) -> str:
     for name, reason in work.missing.items():
         lines.append(f"{name!r} is left out: {reason}")
     lines += without_target(work.study)
+    lines += changed(work.changed)
+    if work.n_of_other_code:
+        lines.append(
+            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, and are not "
+            "run again; name another --store to run all with the code as it is"
+        )
     if work.seconds is not None and work.cells:
         hours = duration(work.seconds / min(workers, len(work.cells)))
         limit = duration(len(work.cells) * work.study.seconds / min(workers, len(work.cells)))
@@ -91,7 +97,7 @@ def table(summary: Summary) -> str:
         lines.append(cells)
     parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
     parts += [f"{n} cells: {problem}" for problem, n in problems(summary).items()]
-    parts += without_target(study)
+    parts += [*without_target(study), *changed(summary.changed), *mixed_code(summary)]
     parts += [line for line in (ranks(summary), remarks(summary)) if line]
     return "\n\n".join(parts)
 
@@ -110,6 +116,25 @@ def without_target(study: Study) -> list[str]:
     return [
         f"{table!r} has no column to predict, so it has no {' and no '.join(scores)}; name one in `target`"
         for table, scores in unscored(study).items()
+    ]
+
+
+def changed(files: Mapping[str, int]) -> list[str]:
+    """Return a line for each file that has changed since results of it were stored."""
+    return [
+        f"{path!r} has changed since {n:,} of its cells were run; these results are in the store, but do not count"
+        for path, n in files.items()
+    ]
+
+
+def mixed_code(summary: Summary) -> list[str]:
+    """Return a line if the results are of several states of this library's code."""
+    if len(summary.codes) < 2:
+        return []
+    most_first = sorted(summary.codes.items(), key=lambda item: -item[1])
+    told = ", ".join(f"{n:,} of {code or 'an unknown one'}" for code, n in most_first)
+    return [
+        f"The cells are of {len(summary.codes)} states of this library's code, so rows may not be comparable: {told}"
     ]
 
 
