@@ -53,7 +53,8 @@ def _tidy(record: Record) -> Iterator[dict[str, Any]]:
         "epsilon": None if math.isinf(cell.epsilon) else cell.epsilon, "delta": cell.delta, "seed": cell.seed,
         "status": record.status, "reason": record.reason, "epsilon_spent": record.facts.get("epsilon_spent"),
         "seconds": record.seconds, "processor_seconds": record.processor_seconds, "peak_mb": record.peak_mb,
-        "version": record.version, "code": record.code, "machine": json.dumps(record.machine), "finished": record.finished,
+        "version": record.version, "code": record.code, "machine": json.dumps(record.machine),
+        "finished": record.finished,
     }  # fmt: skip
     for name, value in record.scores.items() or [(None, math.nan)]:
         yield facts | {"score": name, "value": None if math.isnan(value) else value}

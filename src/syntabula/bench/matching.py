@@ -35,7 +35,7 @@ def changed_files(study: Study, records: Mapping[str, Record]) -> dict[str, int]
 
 
 def states_of_code(records: Mapping[str, Record]) -> dict[str, int]:
-    """Return the states of this library's code that results are of, each with how many; empty words for an unknown one."""
+    """Return the states of this library's code that results are of, each with how many; an unknown one is empty."""
     found: dict[str, int] = {}
     for record in records.values():
         found[record.code] = found.get(record.code, 0) + 1

@@ -37,8 +37,8 @@ def planned(work: Work, workers: int) -> str:
     lines += changed(work.changed)
     if work.n_of_other_code:
         lines.append(
-            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, and are not "
-            "run again; name another --store to run all with the code as it is"
+            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, and are "
+            "not run again; name another --store to run all with the code as it is"
         )
     if work.seconds is not None and work.cells:
         hours = duration(work.seconds / min(workers, len(work.cells)))
