@@ -11,6 +11,7 @@ import numpy as np
 
 from syntabula.bench.candidate import Binning
 from syntabula.bench.matching import changed_files, results_of, states_of_code
+from syntabula.bench.recorded import RECORDED
 from syntabula.bench.reported import reported_figures
 from syntabula.bench.store import Record
 from syntabula.bench.study import Study
@@ -31,7 +32,7 @@ class Row:
         options: Options of the method.
         n: Seeds that are done.
         n_wanted: Seeds of the study.
-        means: Mean of each score over the seeds that are done.
+        means: Mean of each score over the seeds that are done, and of what the study's figure draws of `RECORDED`.
         spreads: Standard deviation of each score over these seeds; NaN for one.
         ranks: Rank of the row among all of its table and budget, 1 for the best; equal means share a rank.
         paper: The papers' figure for each score that has one.
@@ -89,6 +90,11 @@ class Summary:
     codes: Mapping[str, int] = field(default_factory=dict)
     changed: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def main(self) -> str:
+        """The score that rows are ordered by: the first that is drawn; empty if there is none."""
+        return _main(self.study, self.scores)
+
     def direction(self, score: str) -> Direction:
         """Return whether lower or higher is better."""
         return direction_of(self.study.task, score.partition(" [")[0])
@@ -112,11 +118,12 @@ def summarize(study: Study, records: Mapping[str, Record]) -> Summary:
         place = (cell.dataset, cell.epsilon, cell.label, cell.binning)
         groups.setdefault(place, []).append(record)
         options.setdefault(place, (cell.method, cell.options))
-    scores = tuple(dict.fromkeys(name for record in mine for name in record.scores))
+    recorded = [name for name in study.figure.scores if name in RECORDED and mine]
+    scores = tuple(dict.fromkeys([name for record in mine for name in record.scores] + recorded))
     figures = reported_figures(study)
     rows = [_row(study, place, options[place], found, figures) for place, found in groups.items()]
     ranked = _ranked(study, rows, scores)
-    main = scores[0] if scores else ""
+    main = _main(study, scores)
     return Summary(
         study=study,
         scores=scores,
@@ -140,6 +147,10 @@ def _row(
     done = [record for record in found if record is not None and record.status == "done"]
     names = dict.fromkeys(name for record in done for name in record.scores)
     values = {name: np.array([record.scores.get(name, math.nan) for record in done]) for name in names}
+    for name in RECORDED:
+        known = [value for record in done if (value := RECORDED[name](record)) is not None]
+        if name in study.figure.scores and known:
+            values[name] = np.array(known)
     spent = [s for record in done if (s := record.facts.get("epsilon_spent")) is not None]
     problems = [f"{r.status}: {r.reason}" for r in found if r is not None and r.status != "done"]
     return Row(
@@ -212,6 +223,10 @@ def _average_ranks(
                     name: float(np.mean([ranks[name] for ranks in full if name in ranks])) for name in full[0]
                 }
     return found
+
+
+def _main(study: Study, scores: Sequence[str]) -> str:
+    return next((name for name in (*study.figure.scores, *scores) if name in scores), "")
 
 
 def _place(study: Study, row: Row, main: str) -> tuple[int, float, int, float]:

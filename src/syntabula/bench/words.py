@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from syntabula.bench.checks import unscored
 from syntabula.bench.collection import Listed, NotRun
 from syntabula.bench.comparison import Difference
+from syntabula.bench.reported import reported_figures
 from syntabula.bench.runner import Progress, Work
 from syntabula.bench.study import Study
+from syntabula.bench.study_fields import ALL_TABLES
 from syntabula.bench.summary import Row, Summary
 
 
@@ -81,31 +83,62 @@ def table(summary: Summary) -> str:
     study, scores = summary.study, shown_scores(summary)
     several = len({row.binning for row in summary.rows}) > 1
     heads = ["table", "epsilon", "method", *(["bins"] if several else []), "seeds", *scores, "rank"]
-    heads += ["fit s", "processor s", "MB"]
-    lines = [heads]
+    costs = {name: head for name, head in _COSTS.items() if name not in scores}
+    lines = [[*heads, *costs.values()]]
     for row in summary.rows:
         cells = [row.dataset, budget_of(row.epsilon), row.label, *([row.binning.label] if several else [])]
         cells.append(f"{row.n} of {row.n_wanted}" if row.n < row.n_wanted else f"{row.n}")
         cells += [figure(row, score) for score in scores]
-        rank = row.ranks.get(scores[0], math.nan) if scores else math.nan
-        cells += [
-            number(rank),
-            figure(row, "fit seconds"),
-            number(row.processor_seconds),
-            number(row.peak_mb),
-        ]
+        cells += [number(row.ranks.get(summary.main, math.nan)), *(cost(row, name) for name in costs)]
         lines.append(cells)
     parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
     parts += [f"{n} cells: {problem}" for problem, n in problems(summary).items()]
     parts += [*without_target(study), *changed(summary.changed), *mixed_code(summary)]
+    if means := over_tables(summary):
+        parts.append("Means over tables:\n\n" + aligned(means))
     parts += [line for line in (ranks(summary), remarks(summary)) if line]
     return "\n\n".join(parts)
 
 
-def shown_scores(summary: Summary) -> list[str]:
-    """Return the scores of the printed table: those that the study names or draws, without the parts of others."""
+_COSTS = {"fit seconds": "fit s", "processor seconds": "processor s", "peak MB": "MB"}
+"""What is printed of every row, if it is not among the scores, with its head."""
+
+
+def cost(row: Row, name: str) -> str:
+    """Return what a row took; the paper's figure of its seconds in brackets."""
+    if name == "fit seconds":
+        return figure(row, name)
+    return number(row.processor_seconds if name == "processor seconds" else row.peak_mb)
+
+
+def over_tables(summary: Summary) -> list[list[str]]:
+    """Return the means over tables as lines of cells, with a head, where the paper prints these; else nothing."""
     study = summary.study
-    named = study.figure.scores or (*study.scores, study.overall)
+    if not any(ALL_TABLES in place.datasets for place in study.reported):
+        return []
+    printed = {place: value for place, value in reported_figures(study).items() if place[1] == ALL_TABLES}
+    scores = [*dict.fromkeys([*shown_scores(summary), *(score for score, *_ in printed)])]
+    lines = [["epsilon", "method", "tables", *scores]]
+    groups: dict[tuple[float, str], list[Row]] = {}
+    for row in summary.rows:
+        groups.setdefault((row.epsilon, row.label), []).append(row)
+    for (epsilon, label), rows in sorted(groups.items()):
+        cells = []
+        for score in scores:
+            known = [value for row in rows if not math.isnan(value := row.means.get(score, math.nan))]
+            theirs = printed.get((score, ALL_TABLES, label, epsilon))
+            ours = number(sum(known) / len(known)) if known else ""
+            cells.append(ours if theirs is None else f"{ours or '-'} ({number(theirs)})")
+        lines.append([budget_of(epsilon), label, f"{sum(row.n > 0 for row in rows)} of {len(rows)}", *cells])
+    return lines
+
+
+def shown_scores(summary: Summary) -> list[str]:
+    """Return the scores of the printed table: those that its figure draws, or all that it names without their parts."""
+    study = summary.study
+    if study.figure.scores:
+        return [score for score in study.figure.scores if score in summary.scores]
+    named = (*study.scores, study.overall)
     # What tuning gains in a score is shown beside it.
     bases = {score: score.removeprefix("gain of ").removesuffix(" %") for score in summary.scores}
     return [score for score, base in bases.items() if base in named or base.partition(" [")[0] in named]
@@ -166,7 +199,7 @@ def remarks(summary: Summary) -> str:
     """Return what the paper says of the study, and what readers must know."""
     study = summary.study
     lines = [f"The paper: {study.finding}"] if study.finding else []
-    if any(row.paper for row in summary.rows):
+    if any(row.paper for row in summary.rows) or over_tables(summary):
         lines.append("In brackets: the paper's figure.")
     return "\n".join([*lines, *([f"Note: {study.note}"] if study.note else [])])
 
