@@ -11,6 +11,7 @@ from syntabula.bench import Binning, Candidate, Record, Store, Study, compare, e
 from syntabula.bench.collection import list_studies
 from syntabula.bench.runner import Work
 from syntabula.bench.study_fields import ALL_TABLES, Reported
+from syntabula.bench.timing import Timing
 from syntabula.bench.words import (
     aligned,
     compared,
@@ -174,14 +175,17 @@ class TestWords:
             cells=STUDY.cells,
             n_known=0,
             missing={"x": "it is not here"},
-            seconds=7200.0,
-            n_guessed=3,
+            timing=Timing(seconds=7200.0, n_run=7, n_measured=2, n_guessed=3),
         )
 
         text = planned(work, 2)
 
         assert "12 would run" in text
         assert "about 1 h 0 min with 2 at a time" in text
+        assert text.endswith(
+            "known from: cells like them in this store (7); measurements of their methods and scores on another machine "
+            "(2); a guess (3)"
+        )
         assert "'x' is left out: it is not here" in text
 
 
@@ -243,10 +247,10 @@ def test_scores_that_a_table_cannot_have_are_named_before_and_after(tmp_path: Pa
     rows = str(tmp_path / "rows.csv")
     study = replace(STUDY, datasets=("bank", rows), scores=("tvd-2", "efficacy"), reported=(), finding="")
     line = f"{rows!r} has no column to predict, so it has no efficacy; name one in `target`"
-    work = Work(study=study, cells=study.cells, n_known=0, missing={}, seconds=None, n_guessed=0)
+    work = Work(study=study, cells=study.cells, n_known=0, missing={})
     summary = summarize(study, {})
 
-    assert planned(work, 1).splitlines()[1:] == [line]
+    assert planned(work, 1).splitlines()[1] == line
     assert line in table(summary).splitlines()
     assert "has no column to predict" in make_study_page(summary)
     assert "to predict" not in planned(replace(work, study=STUDY), 1)

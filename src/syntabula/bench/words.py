@@ -13,6 +13,7 @@ from syntabula.bench.runner import Progress, Work
 from syntabula.bench.study import Study
 from syntabula.bench.study_fields import ALL_TABLES
 from syntabula.bench.summary import Row, Summary
+from syntabula.bench.timing import Timing
 
 
 def listed(studies: Sequence[Listed]) -> str:
@@ -42,14 +43,25 @@ def planned(work: Work, workers: int) -> str:
             f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, and are "
             "not run again; name another --store to run all with the code as it is"
         )
-    if work.seconds is not None and work.cells:
-        hours = duration(work.seconds / min(workers, len(work.cells)))
-        limit = duration(len(work.cells) * work.study.seconds / min(workers, len(work.cells)))
-        guessed = (
-            f"; {work.n_guessed:,} cells are guesses until one like them has run" if work.n_guessed else ""
+    if work.cells:
+        at_once = min(workers, len(work.cells))
+        limit = duration(len(work.cells) * work.study.seconds / at_once)
+        lines.append(
+            f"about {duration(work.timing.seconds / at_once)} with {workers} at a time, {limit} at most"
         )
-        lines.append(f"about {hours} with {workers} at a time, {limit} at most{guessed}")
+        lines.append(f"known from: {timed(work.timing)}")
     return "\n".join(lines)
+
+
+def timed(timing: Timing) -> str:
+    """Return how many cells an estimate has timed in each way."""
+    told = {
+        "cells like them in this store": timing.n_run,
+        "measurements of their methods and scores on another machine": timing.n_measured,
+        "the number of their fits, and measurements of one": timing.n_scaled,
+        "a guess": timing.n_guessed,
+    }
+    return "; ".join(f"{way} ({n:,})" for way, n in told.items() if n)
 
 
 def step(progress: Progress) -> str:

@@ -102,7 +102,8 @@ def run(
         facts = {
             "cells": len(work.cells),
             "known": work.n_known,
-            "seconds": work.seconds,
+            "seconds": work.timing.seconds,
+            "timed_by": vars(work.timing),
             "missing": work.missing,
             "changed": work.changed,
             "of_other_code": work.n_of_other_code,
