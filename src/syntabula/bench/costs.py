@@ -41,8 +41,8 @@ class Estimate:
 
     Attributes:
         seconds: Processor seconds, at most the limit of a cell.
-        basis: "measured", if its method and all of its scores were, with its usual options and on any tables; "scaled", if
-            the cell has many fits and one of them was measured; else "guessed".
+        basis: "measured", if its method and all of its scores were, with its usual options and on any tables; "scaled",
+            if the cell has many fits and one of them was measured; else "guessed".
     """
 
     seconds: float
