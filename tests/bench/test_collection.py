@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from syntabula._register import entries
-from syntabula.bench import NotRun, Study, find_study, list_studies
+from syntabula.bench import NotRun, Store, Study, find_study, list_studies, summarize
+from syntabula.bench.study_fields import ALL_TABLES
 from syntabula.bench.summary import reported_figures
+from syntabula.bench.words import shown_scores
 from syntabula.errors import ArgumentError
+
+RANKS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "synmeter-ranks.jsonl"
 
 
 def names(collection: str) -> set[str]:
@@ -24,7 +30,7 @@ class TestPapers:
             *(f"d{n}" for n in range(17, 30)),
             *(f"f{n}" for n in range(1, 9)),
         }
-        second = {"v2-f8a", "v2-f8b", *(f"v2-{t}" for t in ("t3", "t4", "t5", "t6"))}
+        second = {"d29-three", "v2-f8a", "v2-f8b", *(f"v2-{t}" for t in ("t3", "t4", "t5", "t6"))}
         second |= {f"v2-e{n}" for n in range(17, 28)}
         assert names("synmeter") == first | appendix | second
         figures = {
@@ -85,7 +91,63 @@ class TestPapers:
         assert ranked["wasserstein", "insurance", "tablediffusion", 1.0] == 0.366
         assert ranked["wasserstein [learned]", "insurance", "tablediffusion", 1.0] == 0.343
         assert ranked["query-error-prefix", "insurance", "tablediffusion", 1.0] == 0.195
+        memory = reported_figures(find_study("margnet-t11"))
+        assert memory["peak MB", "adult_margnet", "aim", 10.0] == 1587.2
+        pairs = reported_figures(find_study("tab_bench-t16"))
+        assert pairs["cells of a pair", "bank", "Raw", float("inf")] == 105_000
 
+    def test_types_of_marginals_add_up_to_the_papers_mean_over_them(self) -> None:
+        """The printed mean of each table is that of its types, within rounding, so no figure is of another table."""
+        for whole, name, mark, parts in (
+            ("t4", "wasserstein [learned]", " [learned]", range(18, 23)),
+            ("d17", "wasserstein", "", range(23, 28)),
+        ):
+            means = {place[1:]: v for place, v in of("synmeter-" + whole).items() if place[0] == name}
+            found: dict[tuple[str, str, float], list[float]] = {}
+            for part in parts:
+                for (score, *place), value in of(f"synmeter-d{part}").items():
+                    assert score.endswith(mark)
+                    assert ("[learned]" in score) == bool(mark)
+                    found.setdefault(tuple(place), []).append(value)  # type: ignore[arg-type]
+
+            assert set(found) == set(means)
+            assert len(means) == 11 * 10
+            assert (
+                max(abs(sum(values) / len(values) - means[place]) for place, values in found.items()) < 0.001
+            )
+
+    def test_gains_of_tuning_are_means_over_all_tables(self) -> None:
+        gains = of("synmeter-t6")
+
+        assert gains["gain of affinity %", ALL_TABLES, "mst", 1.0] == 17.35
+        assert {table for _, table, _, _ in gains} == {ALL_TABLES}
+
+
+def of(name: str) -> dict[tuple[str, str, str, float], float]:
+    return dict(reported_figures(find_study(name)))
+
+
+class TestSharedCells:
+    def test_synmeters_studies_of_one_score_find_the_cells_of_its_ranks(self) -> None:
+        names = ["t4", *(f"d{n}" for n in range(17, 28)), "d29", "v2-f8b"]
+        known = {cell.key for name in ("f2", "f4") for cell in find_study(f"synmeter-{name}").cells}
+
+        for name in names:
+            assert {cell.key for cell in find_study(f"synmeter-{name}").cells} <= known
+
+    @pytest.mark.skipif(not RANKS.is_file(), reason="the committed results are not here")
+    def test_the_committed_cells_fill_their_tables(self) -> None:
+        records = Store(RANKS).records()
+
+        for name, score in (("t4", "wasserstein [learned]"), ("d23", "wasserstein categorical")):
+            summary = summarize(find_study(f"synmeter-{name}"), records)
+            assert shown_scores(summary) == [score]
+            assert summary.main == score
+            assert sum(row.n for row in summary.rows) == 133
+            assert sum(score in row.means and score in row.paper for row in summary.rows) > 60
+
+
+class TestNames:
     def test_names_are_found_in_any_case_and_near_ones_suggested(self) -> None:
         assert find_study("TAB_BENCH-T1").name == "tab_bench-t1"
         with pytest.raises(

@@ -301,10 +301,10 @@ class TestWork:
         run(replace(SMALL, seeds=(0,)), store)
         after = work_of(SMALL, store)
 
-        assert (len(before.cells), before.n_known, before.n_guessed) == (4, 0, 4)
-        assert (len(after.cells), after.n_known, after.n_guessed) == (2, 2, 0)
+        assert (len(before.cells), before.n_known, before.timing.n_measured) == (4, 0, 4)
+        assert (len(after.cells), after.n_known, after.timing.n_run) == (2, 2, 2)
         known = [record.seconds for record in Store(store).records().values()]
-        assert after.seconds == pytest.approx(sum(known))
+        assert after.timing.seconds == pytest.approx(sum(known))
 
 
 @pytest.mark.thorough

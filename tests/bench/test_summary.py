@@ -10,8 +10,18 @@ import pytest
 from syntabula.bench import Binning, Candidate, Record, Store, Study, compare, export_parquet, summarize
 from syntabula.bench.collection import list_studies
 from syntabula.bench.runner import Work
-from syntabula.bench.study_fields import Reported
-from syntabula.bench.words import aligned, compared, duration, listed, planned, shown_scores, table
+from syntabula.bench.study_fields import ALL_TABLES, Reported
+from syntabula.bench.timing import Timing
+from syntabula.bench.words import (
+    aligned,
+    compared,
+    duration,
+    listed,
+    over_tables,
+    planned,
+    shown_scores,
+    table,
+)
 from syntabula.report.study_page import make_study_page
 
 STUDY = Study(
@@ -165,15 +175,71 @@ class TestWords:
             cells=STUDY.cells,
             n_known=0,
             missing={"x": "it is not here"},
-            seconds=7200.0,
-            n_guessed=3,
+            timing=Timing(seconds=7200.0, n_run=7, n_measured=2, n_guessed=3),
         )
 
         text = planned(work, 2)
 
         assert "12 would run" in text
         assert "about 1 h 0 min with 2 at a time" in text
+        assert text.endswith(
+            "known from: cells like them in this store (7); measurements of their methods and scores on another machine "
+            "(2); a guess (3)"
+        )
         assert "'x' is left out: it is not here" in text
+
+
+class TestRecorded:
+    """Figures and tables show what results record, as they show scores."""
+
+    DRAWN = replace(STUDY, figure=replace(STUDY.figure, scores=("fit seconds", "peak MB", "tvd-2")))
+
+    def test_seconds_and_memory_are_printed_once_and_ranked_by(self) -> None:
+        found = {
+            key: replace(r, facts={"fit_seconds": 9.0 if r.cell.method == "aim" else 4.0 + r.cell.seed})
+            for key, r in records(self.DRAWN).items()
+        }
+
+        summary = summarize(self.DRAWN, found)
+        heads = table(summary).splitlines()[2]
+
+        assert heads.split("  ")[0] == "table"
+        assert [heads.count(name) for name in ("fit seconds", "fit s", "peak MB", "MB", "processor s")] == [
+            1,
+            1,
+            1,
+            1,
+            1,
+        ]
+        row = next(row for row in summary.rows if (row.dataset, row.label) == ("bank", "mst"))
+        assert (row.means["fit seconds"], row.means["peak MB"]) == (4.5, 100.0)
+        assert row.spreads["fit seconds"] == pytest.approx(math.sqrt(0.5))
+        assert row.ranks["fit seconds"] == 1.0
+        assert (summary.main, summary.direction("fit seconds")) == ("fit seconds", "lower")
+
+    def test_they_are_drawn(self) -> None:
+        html = make_study_page(summarize(self.DRAWN, records(self.DRAWN)))
+
+        assert "<h3>fit seconds, bank</h3>" in html
+        assert "<h3>peak MB, bank</h3>" in html
+
+    def test_a_study_that_draws_scores_alone_does_not_have_them(self) -> None:
+        assert "fit seconds" not in summarize(STUDY, records()).rows[0].means
+
+
+def test_means_over_tables_stand_beside_the_papers() -> None:
+    place = replace(STUDY.reported[0], datasets={ALL_TABLES: "Bank"})
+    study = replace(STUDY, reported=(place,))
+    summary = summarize(study, records(study))
+
+    lines = over_tables(summary)
+
+    assert lines[0] == ["epsilon", "method", "tables", "tvd-2", "percentile-similarity"]
+    assert ["1", "aim", "2 of 2", "0.11 (0.09)", "0.89"] in lines
+    assert "Means over tables:" in table(summary)
+    assert "<h3>Means over tables</h3>" in make_study_page(summary)
+    assert over_tables(summarize(STUDY, records())) == []
+    assert ["1", "aim", "0 of 2", "- (0.09)"] in over_tables(summarize(study, {}))
 
 
 def test_scores_that_a_table_cannot_have_are_named_before_and_after(tmp_path: Path) -> None:
@@ -181,10 +247,10 @@ def test_scores_that_a_table_cannot_have_are_named_before_and_after(tmp_path: Pa
     rows = str(tmp_path / "rows.csv")
     study = replace(STUDY, datasets=("bank", rows), scores=("tvd-2", "efficacy"), reported=(), finding="")
     line = f"{rows!r} has no column to predict, so it has no efficacy; name one in `target`"
-    work = Work(study=study, cells=study.cells, n_known=0, missing={}, seconds=None, n_guessed=0)
+    work = Work(study=study, cells=study.cells, n_known=0, missing={})
     summary = summarize(study, {})
 
-    assert planned(work, 1).splitlines()[1:] == [line]
+    assert planned(work, 1).splitlines()[1] == line
     assert line in table(summary).splitlines()
     assert "has no column to predict" in make_study_page(summary)
     assert "to predict" not in planned(replace(work, study=STUDY), 1)

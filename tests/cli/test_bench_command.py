@@ -89,6 +89,39 @@ class TestRun:
         assert message in ran.err
         assert ran.err.count("\n") == 1
 
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            ("memry_mb: 5", "no field 'memry_mb'; did you mean 'memory_mb'?"),
+            ("memory_mb: lots", "error: memory_mb must be a number of megabytes"),
+            ("target: 3", "error: target must be the name of a column, or null; got 3"),
+        ],
+    )
+    def test_a_field_of_the_file_is_named_as_it_is_written(self, mine, run, line, message):
+        (mine / "mine.yaml").write_text(f"{MINE.replace('target: age', '')}{line}\n")
+
+        ran = run("bench", "run", "mine.yaml", "--dry-run")
+
+        assert ran.code == 2
+        assert message in ran.err
+        assert "--" not in ran.err
+
+    def test_an_option_of_the_command_line_is_named_as_such(self, mine, run):
+        ran = run("bench", "run", "mine.yaml", "--memory", "-1")
+
+        assert ran.err.startswith("error: --memory must be")
+
+    def test_a_run_in_which_no_cell_succeeds_has_an_exit_code_of_its_own(self, mine, run):
+        (mine / "short.yaml").write_text("datasets: [census@80]\nmethods: [independent]\nseconds: 0.01\n")
+        (mine / "none.yaml").write_text("datasets: [none.csv]\nmethods: [independent]\n")
+
+        cut, absent = run("bench", "run", "short.yaml"), run("bench", "run", "none.yaml")
+
+        assert (cut.code, absent.code) == (8, 8)
+        assert "error: no cell of 'short' gave a result; cut off: not done in 0.01 s" in cut.err
+        assert "error: no cell of 'none' gave a result; there is no file 'none.csv'" in absent.err
+        assert "1 cells: cut off" in cut.out
+
     def test_a_file_that_is_no_store_is_left_as_it_is(self, mine, run):
         (mine / "mine.jsonl").write_text("my notes\n")
 

@@ -30,6 +30,16 @@ class TestTune:
         assert made.code == 0, made.err
         assert (space / "made.csv").exists()
 
+    def test_without_a_method_it_tunes_the_one_that_auto_chooses(self, space, run):
+        words = ("--weight", "tvd-2=1", "--trials", 1, "--finalists", 0)
+        ran = run("tune", "people.csv", "-s", "schema.yaml", *words, "--out", "best.yaml")
+
+        assert ran.code == 0, ran.err
+        said, line, *_ = ran.out.splitlines()
+        chosen = said.removeprefix("auto chose ").partition(":")[0]
+        assert line.startswith(f"{chosen}: 1 sets of options tried")
+        assert f"method: {chosen}" in (space / "best.yaml").read_text()
+
     def test_json_holds_all_trials(self, space, run):
         ran = run(*TUNE, "--public", "--json", "--quiet")
 
@@ -64,6 +74,17 @@ class TestPrivately:
     PRIVATE = (
         "tune", "people.csv", "--method", "mst", "--epsilon", 2, "--space", "space.yaml", "--private", "--trials", 2,
     )  # fmt: skip
+
+    def test_a_private_search_needs_the_name_of_a_method(self, space, run):
+        words = [word for word in self.PRIVATE if word not in ("--method", "mst")]
+
+        ran = run(*words, "-s", "schema.yaml", "--release", "best.syn")
+
+        assert ran.code == 2
+        assert (
+            "auto has no options to tune, and its choice of a method looks at the table; name the method"
+            in ran.err
+        )
 
     def test_writes_the_best_release_and_its_options(self, space, run):
         ran = run(*self.PRIVATE, "-s", "schema.yaml", "--release", "best.syn", "--out", "best.yaml")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ import syntabula as st
 from syntabula.errors import ArgumentError, DataError, PrivacyWarning
 from syntabula.table.schema.plain_yaml import read_yaml
 from syntabula.tuning import job as trial_job
+from syntabula.tuning.chosen import chosen_by
 from syntabula.tuning.objective import Objective
 from syntabula.tuning.picture import draw_search
 
@@ -40,6 +42,33 @@ def search(**given):
     options = {"schema": SCHEMA, "space": SPACE, "objective": QUICK, "trials": 4}
     options |= {"finalists": 0, "is_public": True}
     return st.tune(st.MST(epsilon=4.0), people(), **options | given)
+
+
+class TestAuto:
+    def test_the_method_that_it_chooses_is_tuned_with_its_settings(self):
+        auto = st.Auto(epsilon=4.0, memory_mb=900.0)
+
+        found = st.tune(
+            auto,
+            people(),
+            schema=SCHEMA,
+            space={"bins": [5, 20]},
+            objective=QUICK,
+            trials=2,
+            finalists=0,
+            is_public=True,
+        )
+
+        chosen = auto_choice(auto)
+        assert found.method == chosen.key != "auto"
+        assert (chosen.budget, chosen.memory_mb, chosen.bins) == (auto.budget, 900.0, "auto")
+        assert found.chosen_because
+        assert str(found).startswith(f"auto chose {found.method}: {found.chosen_because}")
+
+
+def auto_choice(auto: st.Auto) -> Any:
+    tables = trial_job.tables_of(people(), None, SCHEMA, None, 0)
+    return chosen_by(auto, tables, 0)[0]
 
 
 class TestTune:

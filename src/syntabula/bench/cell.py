@@ -30,6 +30,7 @@ class Cell:
         epsilon: Budget; infinity for none.
         seed: Seed of noise and rows.
         task_options: Options of the task.
+        content: Digest of the file of rows; empty for a named table.
     """
 
     task: str
@@ -48,13 +49,17 @@ class Cell:
     target: str | None = None
     overall: str = ""
     task_options: Mapping[str, Any] = field(default_factory=dict)
+    content: str = ""
 
     @cached_property
     def key(self) -> str:
         """Hash of everything that the result depends on, in hexadecimal digits."""
-        facts = {name: value for name, value in self.to_json().items() if name != "label"}
-        written = json.dumps(facts, sort_keys=True, ensure_ascii=True, allow_nan=False)
-        return hashlib.sha256(written.encode()).hexdigest()[:_KEY_LENGTH]
+        return _hash(self.to_json())
+
+    @cached_property
+    def question(self) -> str:
+        """Hash of what is asked, whatever the file of rows holds; the key itself for a named table."""
+        return _hash({name: value for name, value in self.to_json().items() if name != "content"})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cell) and (self.key, self.label) == (other.key, other.label)
@@ -65,7 +70,9 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as values of JSON."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+        facts = {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+        # Keys of named tables are those of stores that were written before files had digests.
+        return facts if self.content else {k: v for k, v in facts.items() if k != "content"}
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Cell:
@@ -74,6 +81,16 @@ class Cell:
         given |= {name: tuple(given[name]) for name in ("scores", "against")}
         given["binning"], given["epsilon"] = binning_of(given["binning"]), float(given["epsilon"])
         return cls(**given)
+
+
+def _hash(facts: Mapping[str, Any]) -> str:
+    written = json.dumps(
+        {name: value for name, value in facts.items() if name != "label"},
+        sort_keys=True,
+        ensure_ascii=True,
+        allow_nan=False,
+    )
+    return hashlib.sha256(written.encode()).hexdigest()[:_KEY_LENGTH]
 
 
 def plain(value: Any) -> Any:

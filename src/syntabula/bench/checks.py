@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from syntabula._arguments import near, shown, text
 from syntabula.bench.cell import table_and_rows
 from syntabula.bench.fields import check_names
+from syntabula.bench.recorded import RECORDED
 from syntabula.errors import ArgumentError, SyntabulaError
 
 if TYPE_CHECKING:
@@ -18,14 +19,17 @@ if TYPE_CHECKING:
 
 
 def check_figure_scores(study: StudyFields) -> None:
-    """Refuse a score to draw that the study does not have; parts such as `efficacy auc` count as the score."""
-    known = [*study.scores, *([study.overall] if study.overall else [])]
+    """Refuse a score to draw that the study does not have; parts such as `efficacy auc` count as the score.
+
+    What results record, such as "fit seconds", every study has.
+    """
+    known = [*study.scores, *([study.overall] if study.overall else []), *RECORDED]
     for score in study.figure.scores:
         bare = str(score).removeprefix("gain of ")
-        if not isinstance(score, str) or (score not in known and bare.partition(" ")[0] not in known):
+        if not isinstance(score, str) or (score not in known and bare.partition(" ")[0] not in study.scores):
             raise ArgumentError(
-                f"the figure draws the score {shown(score)}, which is none of the study's{near(score, known)}; its "
-                f"scores are {', '.join(known)}"
+                f"the figure draws the score {shown(score)}, which is none of the study's{near(score, known)}; it "
+                f"has {', '.join(known)}"
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
@@ -49,6 +50,12 @@ def through_bins(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple
         kept = [name for name in columns if columns[name].physical.is_ordered or name in codec.bins]
         columns |= {name: split.fit.columns[name] for name in kept}
     return RawTable(columns, encoded.n_rows, split.fit.origin), _mean_cells(domain, split, cell)
+
+
+def cells_as_they_are(table: RawTable) -> float:
+    """Return the mean number of cells of a pair of columns of a table that is not binned."""
+    sizes = [int(np.unique(column.values[~column.missing]).size) for column in table.columns.values()]
+    return float(np.mean([a * b for a, b in combinations(sizes, 2)])) if len(sizes) > 1 else math.nan
 
 
 def _mean_cells(domain: Domain, split: Split, cell: Cell) -> float:

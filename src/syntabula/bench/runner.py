@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from syntabula._arguments import count
 from syntabula._version import __version__
 from syntabula.bench.cell import Cell
+from syntabula.bench.content import code_state
 from syntabula.bench.machine import now, this_machine
+from syntabula.bench.matching import changed_files, of_other_code
 from syntabula.bench.process import run_cell
 from syntabula.bench.store import Record, Store, Writer
 from syntabula.bench.study import Study
 from syntabula.bench.table_source import check_table
+from syntabula.bench.timing import Timing, timing_of
 from syntabula.errors import DatasetError, MissingExtraError, StudyError
 
 Tell = Callable[[str], None]
@@ -34,16 +37,18 @@ class Work:
         cells: Cells that have no final result yet, in order.
         n_known: Cells that have one.
         missing: Why the tables that are not here cannot be read, by name; their cells are not among `cells`.
-        seconds: Estimate of the seconds of one processor that the cells take; None if nothing is known of any.
-        n_guessed: How many cells the estimate rests on guesses for.
+        timing: Estimate of the time that the cells take, and what that is known from.
+        changed: How many cells of a file, by its path, have results only of what it held before.
+        n_of_other_code: How many of the known cells are not known to be of the code that runs now.
     """
 
     study: Study
     cells: tuple[Cell, ...]
     n_known: int
     missing: Mapping[str, str]
-    seconds: float | None
-    n_guessed: int
+    timing: Timing = field(default_factory=Timing)
+    changed: Mapping[str, int] = field(default_factory=dict)
+    n_of_other_code: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,16 +89,20 @@ def work_of(study: Study, store: str | os.PathLike[str], *, again: bool = False)
         except (DatasetError, MissingExtraError, OSError) as error:
             missing[name] = str(error)
     _check_versions(study, known, store)
-    wanted = [cell for cell in study.cells if not _settled(known.get(cell.key), study, again=again)]
-    cells = tuple(cell for cell in wanted if cell.dataset not in missing)
-    seconds, guessed = _estimate(cells, known.values())
+    cells = study.cells
+    wanted = [cell for cell in cells if not _settled(known.get(cell.key), study, again=again)]
+    kept = {cell.key: known[cell.key] for cell in cells if cell.key in known}
+    for cell in wanted:
+        kept.pop(cell.key, None)
+    runnable = tuple(cell for cell in wanted if cell.dataset not in missing)
     return Work(
         study=study,
-        cells=cells,
-        n_known=len(study.cells) - len(wanted),
+        cells=runnable,
+        n_known=len(cells) - len(wanted),
         missing=missing,
-        seconds=seconds,
-        n_guessed=guessed,
+        timing=timing_of(runnable, known.values(), study.seconds),
+        changed=changed_files(study, known),
+        n_of_other_code=of_other_code(kept),
     )
 
 
@@ -126,8 +135,9 @@ def run(
 
     Raises:
         ArgumentError: If a method or option does not exist, or an argument is out of range.
-        StudyError: If another run is writing to the store, or it holds something else or results of another version.
-        OSError: If the store cannot be read or written; results until then are in it.
+        StudyError: If another run is writing to the store, it holds something else or results of another version, or it
+            cannot be written, as when the disk is full; results until then are in it.
+        OSError: If the store cannot be read or opened.
     """
     n_workers: int = count().or_none("workers", workers) or os.cpu_count() or 1
     say = tell or (lambda sentence: None)
@@ -197,6 +207,7 @@ def _record(study: Study, cell: Cell, future: Future[dict[str, Any]]) -> Record:
         processor_seconds=_rounded(found["processor_seconds"]),
         peak_mb=_rounded(found["peak_mb"]),
         limits=limits,
+        code=code_state(),
         machine=this_machine(),
         finished=now(),
     )
@@ -228,25 +239,3 @@ def _check_versions(study: Study, known: Mapping[str, Record], store: str | os.P
             f"the store {os.fspath(store)!r} holds results of syntabula {', '.join(others)}, and this is {__version__}; "
             "name another store for this version, and set both side by side with compare"
         )
-
-
-def _estimate(cells: Sequence[Cell], known: Any) -> tuple[float | None, int]:
-    """Return the seconds that cells may take, from those of their method that are known, and how many are guesses."""
-    by_method: dict[tuple[str, str], list[float]] = {}
-    by_label: dict[str, list[float]] = {}
-    for record in known:
-        by_method.setdefault((record.cell.dataset, record.cell.label), []).append(record.seconds)
-        by_label.setdefault(record.cell.label, []).append(record.seconds)
-    every = [seconds for found in by_method.values() for seconds in found]
-    total, guessed = 0.0, 0
-    for cell in cells:
-        found = by_method.get((cell.dataset, cell.label)) or by_label.get(cell.label)
-        if not found:
-            guessed += 1
-            found = every or [_GUESS]
-        total += sum(found) / len(found)
-    return (total if cells else 0.0), guessed
-
-
-_GUESS = 10.0
-"""Seconds of a cell of which nothing is known."""

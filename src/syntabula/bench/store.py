@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +21,7 @@ from syntabula.errors import ArgumentError, StudyError
 FORMAT = 1
 _FINAL = ("done", "failed", "cut off")
 
+_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 _TRIES, _PAUSE = 30, 0.1  # seconds between two tries
 
 
@@ -39,6 +41,7 @@ class Record:
         peak_mb: Largest memory of the process in megabytes, the interpreter's included.
         limits: Limits of time and memory that it ran under.
         version: Version of this library.
+        code: Digest of this library's code, as `content.code_state` returns it; empty if it is unknown.
         machine: What it ran on.
         finished: When it ended, in UTC.
     """
@@ -54,6 +57,7 @@ class Record:
     peak_mb: float | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     version: str = __version__
+    code: str = ""
     machine: Mapping[str, Any] = field(default_factory=dict)
     finished: str = ""
 
@@ -153,7 +157,7 @@ class Store:
                     f"another run is writing to the store {str(self.path)!r}; wait for it, or name another store"
                 )
             _drop_partial_line(file)
-            yield Writer(file)
+            yield Writer(file, self.path)
 
 
 def _locked_soon(descriptor: int) -> bool:
@@ -171,12 +175,18 @@ class Writer:
 
     Attributes:
         file: The locked file.
+        path: Its path.
     """
 
     file: IO[bytes]
+    path: Path
 
     def append(self, record: Record) -> None:
-        """Append a result as one line, whole and on disk; raises OSError if the disk has no room for it."""
+        """Append a result as one line, whole and on disk.
+
+        Raises:
+            StudyError: If it cannot be written, as when the disk is full; results until then are kept.
+        """
         line = record.to_line().encode("utf-8") + b"\n"
         self.file.seek(0, os.SEEK_END)
         before = self.file.tell()
@@ -184,9 +194,14 @@ class Writer:
             self.file.write(line)
             self.file.flush()
             os.fsync(self.file.fileno())
-        except OSError:
-            self.file.truncate(before)
-            raise
+        except OSError as error:
+            with suppress(OSError):
+                self.file.truncate(before)
+            remedy = "free some space there" if error.errno in _FULL else "see to that"
+            raise StudyError(
+                f"the store {str(self.path)!r} cannot be written: {error.strerror}; {remedy} and give the same command "
+                "again, which goes on where this run was"
+            ) from None
 
 
 def _drop_partial_line(file: IO[bytes]) -> None:
@@ -223,7 +238,7 @@ _COLUMNS = {
     "options": "varchar", "discretizer": "varchar", "bins": "varchar", "domain": "varchar", "epsilon": "double",
     "delta": "double", "seed": "bigint", "score": "varchar", "value": "double", "status": "varchar",
     "reason": "varchar", "epsilon_spent": "double", "seconds": "double", "processor_seconds": "double",
-    "peak_mb": "double", "version": "varchar", "machine": "varchar", "finished": "varchar",
+    "peak_mb": "double", "version": "varchar", "code": "varchar", "machine": "varchar", "finished": "varchar",
 }  # fmt: skip
 
 
@@ -236,7 +251,8 @@ def _tidy(record: Record) -> Iterator[dict[str, Any]]:
         "epsilon": None if math.isinf(cell.epsilon) else cell.epsilon, "delta": cell.delta, "seed": cell.seed,
         "status": record.status, "reason": record.reason, "epsilon_spent": record.facts.get("epsilon_spent"),
         "seconds": record.seconds, "processor_seconds": record.processor_seconds, "peak_mb": record.peak_mb,
-        "version": record.version, "machine": json.dumps(record.machine), "finished": record.finished,
+        "version": record.version, "code": record.code, "machine": json.dumps(record.machine),
+        "finished": record.finished,
     }  # fmt: skip
     for name, value in record.scores.items() or [(None, math.nan)]:
         yield facts | {"score": name, "value": None if math.isnan(value) else value}

@@ -25,6 +25,7 @@ from syntabula.bench.checks import (
     known_tables,
     scores_of,
 )
+from syntabula.bench.content import content_of
 from syntabula.bench.fields import DELTA, NAMED, WORDS, check_names
 from syntabula.bench.study_fields import Figure, StudyFields
 from syntabula.bench.tasks import TASKS
@@ -94,12 +95,21 @@ class Study(StudyFields):
         check_tables(self)
         return self
 
-    @cached_property
+    @property
     def cells(self) -> tuple[Cell, ...]:
         """Its cells, each with what it needs: seeds last, so that every row has a first figure early."""
-        return tuple(dict.fromkeys(self._cells()))
+        contents = {dataset: content_of(dataset) for dataset in self.datasets}
+        # They are made again when a file has changed.
+        if self._made.get("contents") != contents:
+            self._made.update(contents=contents, cells=tuple(dict.fromkeys(self._cells(contents))))
+        found: tuple[Cell, ...] = self._made["cells"]
+        return found
 
-    def _cells(self) -> Iterator[Cell]:
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        return {}
+
+    def _cells(self, contents: Mapping[str, str]) -> Iterator[Cell]:
         budgeted = dict.fromkeys([*self.epsilons, *(e for c in self.methods for e in c.epsilons)])
         every = itertools.product(self.seeds, self.datasets, budgeted, self.methods, self.preprocessing)
         for seed, dataset, epsilon, candidate, binning in every:
@@ -126,6 +136,7 @@ class Study(StudyFields):
                 target=self.target,
                 overall=self.overall,
                 task_options=self.options,
+                content=contents[dataset],
             )
 
     def quick(self) -> Study:

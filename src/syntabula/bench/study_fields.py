@@ -13,6 +13,10 @@ AXES = ("epsilon", "method", "dataset", "discretizer", "bins", "binning", "rows"
 """What an axis, a line or a panel of a figure may be; "steps" are those of training, of rows that set them."""
 
 
+ALL_TABLES = "all tables"
+"""In place of a table: the mean over those of a study."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """How a study is drawn: the scores as lines.
@@ -21,7 +25,8 @@ class Figure:
         across: What the horizontal axis shows, one of `AXES`.
         lines: What each line is, of the same.
         panels: What each panel is, of the same; empty for one panel for each score.
-        scores: The scores to draw; all if there is none.
+        scores: The scores to draw and to print; all if there is none. What results record may stand here too, as in
+            `recorded.RECORDED`, such as "fit seconds" and "peak MB".
 
     Raises:
         ArgumentError: If one of these is unknown (suggests similar names).
@@ -48,7 +53,7 @@ class Reported:
         table: Its numbered table, such as "Table 1".
         scores: Our name of each of its scores, with the paper's name.
         methods: The paper's name of each of our labels.
-        datasets: The paper's name of each of our tables; a stand-in has none.
+        datasets: The paper's name of each of our tables; a stand-in has none. `ALL_TABLES` stands for the mean over all.
     """
 
     paper: str

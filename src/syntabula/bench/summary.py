@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from syntabula.bench.candidate import Binning
+from syntabula.bench.matching import changed_files, results_of, states_of_code
+from syntabula.bench.recorded import RECORDED
 from syntabula.bench.store import Record
 from syntabula.bench.study import Study
 from syntabula.bench.tasks import direction_of
@@ -32,7 +34,7 @@ class Row:
         options: Options of the method.
         n: Seeds that are done.
         n_wanted: Seeds of the study.
-        means: Mean of each score over the seeds that are done.
+        means: Mean of each score over the seeds that are done, and of what the study's figure draws of `RECORDED`.
         spreads: Standard deviation of each score over these seeds; NaN for one.
         ranks: Rank of the row among all of its table and budget, 1 for the best; equal means share a rank.
         paper: The papers' figure for each score that has one.
@@ -76,6 +78,9 @@ class Summary:
             them have a result count.
         versions: Versions of the results.
         machines: Machines of the results, in words.
+        codes: States of the code that the results are of, each with how many; see `Record.code`.
+        changed: Files that have changed, each with the number of cells whose results are of what it held before; these
+            are left out.
     """
 
     study: Study
@@ -84,6 +89,13 @@ class Summary:
     average_ranks: Mapping[tuple[str, float], Mapping[str, float]]
     versions: tuple[str, ...]
     machines: tuple[str, ...]
+    codes: Mapping[str, int] = field(default_factory=dict)
+    changed: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def main(self) -> str:
+        """The score that rows are ordered by: the first that is drawn; empty if there is none."""
+        return _main(self.study, self.scores)
 
     def direction(self, score: str) -> Direction:
         """Return whether lower or higher is better."""
@@ -103,17 +115,17 @@ def summarize(study: Study, records: Mapping[str, Record]) -> Summary:
     groups: dict[tuple[str, float, str, Binning], list[Record | None]] = {}
     options: dict[tuple[str, float, str, Binning], tuple[str, Mapping[str, Any]]] = {}
     mine: list[Record] = []
-    for cell in study.cells:
-        record = records.get(cell.key)
+    for cell, record in results_of(study, records):
         mine += [] if record is None else [record]
         place = (cell.dataset, cell.epsilon, cell.label, cell.binning)
         groups.setdefault(place, []).append(record)
         options.setdefault(place, (cell.method, cell.options))
-    scores = tuple(dict.fromkeys(name for record in mine for name in record.scores))
+    recorded = [name for name in study.figure.scores if name in RECORDED and mine]
+    scores = tuple(dict.fromkeys([name for record in mine for name in record.scores] + recorded))
     figures = reported_figures(study)
     rows = [_row(study, place, options[place], found, figures) for place, found in groups.items()]
     ranked = _ranked(study, rows, scores)
-    main = scores[0] if scores else ""
+    main = _main(study, scores)
     return Summary(
         study=study,
         scores=scores,
@@ -121,6 +133,8 @@ def summarize(study: Study, records: Mapping[str, Record]) -> Summary:
         average_ranks=_average_ranks(study, ranked, scores),
         versions=tuple(sorted({record.version for record in mine})),
         machines=tuple(sorted({_in_words(record) for record in mine})),
+        codes=states_of_code({record.cell.key: record for record in mine}),
+        changed=changed_files(study, records),
     )
 
 
@@ -135,6 +149,10 @@ def _row(
     done = [record for record in found if record is not None and record.status == "done"]
     names = dict.fromkeys(name for record in done for name in record.scores)
     values = {name: np.array([record.scores.get(name, math.nan) for record in done]) for name in names}
+    for name in RECORDED:
+        known = [value for record in done if (value := RECORDED[name](record)) is not None]
+        if name in study.figure.scores and known:
+            values[name] = np.array(known)
     spent = [s for record in done if (s := record.facts.get("epsilon_spent")) is not None]
     problems = [f"{r.status}: {r.reason}" for r in found if r is not None and r.status != "done"]
     return Row(
@@ -207,6 +225,10 @@ def _average_ranks(
                     name: float(np.mean([ranks[name] for ranks in full if name in ranks])) for name in full[0]
                 }
     return found
+
+
+def _main(study: Study, scores: Sequence[str]) -> str:
+    return next((name for name in (*study.figure.scores, *scores) if name in scores), "")
 
 
 def _place(study: Study, row: Row, main: str) -> tuple[int, float, int, float]:

@@ -92,6 +92,10 @@ class _Drawn:
             from syntabula.attacks.baselines import BASELINES
 
             self._release = BASELINES[cell.method]().fit(split.fit, split.schema)
+            if cell.method == "SELF":
+                from syntabula.bench.only_bins import cells_as_they_are
+
+                self.facts = {"mean cells of a pair": cells_as_they_are(split.fit)}
         elif cell.method == "BINS":
             from syntabula.bench.only_bins import through_bins
 

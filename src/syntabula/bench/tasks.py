@@ -122,8 +122,11 @@ _CHEAPER: Mapping[str, Mapping[str, Any]] = {
 
 def direction_of(task: str, score: str) -> Direction:
     """Return whether lower or higher is better for a score of a task; parts of a score have its direction."""
+    from syntabula.bench.recorded import RECORDED
     from syntabula.metrics.registry import describe_metric
 
+    if score in RECORDED:
+        return "lower"
     base = score.partition(" ")[0]
     if scores := TASKS[task].scores:
         return scores.get(base, "higher")

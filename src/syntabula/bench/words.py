@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from syntabula.bench.checks import unscored
 from syntabula.bench.collection import Listed, NotRun
 from syntabula.bench.comparison import Difference
 from syntabula.bench.runner import Progress, Work
 from syntabula.bench.study import Study
-from syntabula.bench.summary import Row, Summary
+from syntabula.bench.study_fields import ALL_TABLES
+from syntabula.bench.summary import Row, Summary, reported_figures
+from syntabula.bench.timing import Timing
 
 
 def listed(studies: Sequence[Listed]) -> str:
@@ -34,14 +36,31 @@ def planned(work: Work, workers: int) -> str:
     for name, reason in work.missing.items():
         lines.append(f"{name!r} is left out: {reason}")
     lines += without_target(work.study)
-    if work.seconds is not None and work.cells:
-        hours = duration(work.seconds / min(workers, len(work.cells)))
-        limit = duration(len(work.cells) * work.study.seconds / min(workers, len(work.cells)))
-        guessed = (
-            f"; {work.n_guessed:,} cells are guesses until one like them has run" if work.n_guessed else ""
+    lines += changed(work.changed)
+    if work.n_of_other_code:
+        lines.append(
+            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, and are "
+            "not run again; name another --store to run all with the code as it is"
         )
-        lines.append(f"about {hours} with {workers} at a time, {limit} at most{guessed}")
+    if work.cells:
+        at_once = min(workers, len(work.cells))
+        limit = duration(len(work.cells) * work.study.seconds / at_once)
+        lines.append(
+            f"about {duration(work.timing.seconds / at_once)} with {workers} at a time, {limit} at most"
+        )
+        lines.append(f"known from: {timed(work.timing)}")
     return "\n".join(lines)
+
+
+def timed(timing: Timing) -> str:
+    """Return how many cells an estimate has timed in each way."""
+    told = {
+        "cells like them in this store": timing.n_run,
+        "measurements of their methods and scores on another machine": timing.n_measured,
+        "the number of their fits, and measurements of one": timing.n_scaled,
+        "a guess": timing.n_guessed,
+    }
+    return "; ".join(f"{way} ({n:,})" for way, n in told.items() if n)
 
 
 def step(progress: Progress) -> str:
@@ -75,31 +94,62 @@ def table(summary: Summary) -> str:
     study, scores = summary.study, shown_scores(summary)
     several = len({row.binning for row in summary.rows}) > 1
     heads = ["table", "epsilon", "method", *(["bins"] if several else []), "seeds", *scores, "rank"]
-    heads += ["fit s", "processor s", "MB"]
-    lines = [heads]
+    costs = {name: head for name, head in _COSTS.items() if name not in scores}
+    lines = [[*heads, *costs.values()]]
     for row in summary.rows:
         cells = [row.dataset, budget_of(row.epsilon), row.label, *([row.binning.label] if several else [])]
         cells.append(f"{row.n} of {row.n_wanted}" if row.n < row.n_wanted else f"{row.n}")
         cells += [figure(row, score) for score in scores]
-        rank = row.ranks.get(scores[0], math.nan) if scores else math.nan
-        cells += [
-            number(rank),
-            figure(row, "fit seconds"),
-            number(row.processor_seconds),
-            number(row.peak_mb),
-        ]
+        cells += [number(row.ranks.get(summary.main, math.nan)), *(cost(row, name) for name in costs)]
         lines.append(cells)
     parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
     parts += [f"{n} cells: {problem}" for problem, n in problems(summary).items()]
-    parts += without_target(study)
+    parts += [*without_target(study), *changed(summary.changed), *mixed_code(summary)]
+    if means := over_tables(summary):
+        parts.append("Means over tables:\n\n" + aligned(means))
     parts += [line for line in (ranks(summary), remarks(summary)) if line]
     return "\n\n".join(parts)
 
 
-def shown_scores(summary: Summary) -> list[str]:
-    """Return the scores of the printed table: those that the study names or draws, without the parts of others."""
+_COSTS = {"fit seconds": "fit s", "processor seconds": "processor s", "peak MB": "MB"}
+"""What is printed of every row, if it is not among the scores, with its head."""
+
+
+def cost(row: Row, name: str) -> str:
+    """Return what a row took; the paper's figure of its seconds in brackets."""
+    if name == "fit seconds":
+        return figure(row, name)
+    return number(row.processor_seconds if name == "processor seconds" else row.peak_mb)
+
+
+def over_tables(summary: Summary) -> list[list[str]]:
+    """Return the means over tables as lines of cells, with a head, where the paper prints these; else nothing."""
     study = summary.study
-    named = study.figure.scores or (*study.scores, study.overall)
+    if not any(ALL_TABLES in place.datasets for place in study.reported):
+        return []
+    printed = {place: value for place, value in reported_figures(study).items() if place[1] == ALL_TABLES}
+    scores = [*dict.fromkeys([*shown_scores(summary), *(score for score, *_ in printed)])]
+    lines = [["epsilon", "method", "tables", *scores]]
+    groups: dict[tuple[float, str], list[Row]] = {}
+    for row in summary.rows:
+        groups.setdefault((row.epsilon, row.label), []).append(row)
+    for (epsilon, label), rows in sorted(groups.items()):
+        cells = []
+        for score in scores:
+            known = [value for row in rows if not math.isnan(value := row.means.get(score, math.nan))]
+            theirs = printed.get((score, ALL_TABLES, label, epsilon))
+            ours = number(sum(known) / len(known)) if known else ""
+            cells.append(ours if theirs is None else f"{ours or '-'} ({number(theirs)})")
+        lines.append([budget_of(epsilon), label, f"{sum(row.n > 0 for row in rows)} of {len(rows)}", *cells])
+    return lines
+
+
+def shown_scores(summary: Summary) -> list[str]:
+    """Return the scores of the printed table: those that its figure draws, or all that it names without their parts."""
+    study = summary.study
+    if study.figure.scores:
+        return [score for score in study.figure.scores if score in summary.scores]
+    named = (*study.scores, study.overall)
     # What tuning gains in a score is shown beside it.
     bases = {score: score.removeprefix("gain of ").removesuffix(" %") for score in summary.scores}
     return [score for score, base in bases.items() if base in named or base.partition(" [")[0] in named]
@@ -110,6 +160,25 @@ def without_target(study: Study) -> list[str]:
     return [
         f"{table!r} has no column to predict, so it has no {' and no '.join(scores)}; name one in `target`"
         for table, scores in unscored(study).items()
+    ]
+
+
+def changed(files: Mapping[str, int]) -> list[str]:
+    """Return a line for each file that has changed since results of it were stored."""
+    return [
+        f"{path!r} has changed since {n:,} of its cells were run; these results are in the store, but do not count"
+        for path, n in files.items()
+    ]
+
+
+def mixed_code(summary: Summary) -> list[str]:
+    """Return a line if the results are of several states of this library's code."""
+    if len(summary.codes) < 2:
+        return []
+    most_first = sorted(summary.codes.items(), key=lambda item: -item[1])
+    told = ", ".join(f"{n:,} of {code or 'an unknown one'}" for code, n in most_first)
+    return [
+        f"The cells are of {len(summary.codes)} states of this library's code, so rows may not be comparable: {told}"
     ]
 
 
@@ -141,7 +210,7 @@ def remarks(summary: Summary) -> str:
     """Return what the paper says of the study, and what readers must know."""
     study = summary.study
     lines = [f"The paper: {study.finding}"] if study.finding else []
-    if any(row.paper for row in summary.rows):
+    if any(row.paper for row in summary.rows) or over_tables(summary):
         lines.append("In brackets: the paper's figure.")
     return "\n".join([*lines, *([f"Note: {study.note}"] if study.note else [])])
 

@@ -54,11 +54,15 @@ def _outcome(text: str) -> dict[str, Any]:
     from syntabula import errors
     from syntabula._memory import ran_out
     from syntabula.bench.cell import Cell, plain
+    from syntabula.bench.content import content_of
     from syntabula.bench.tasks import TASKS
 
     warnings.simplefilter("ignore")
     try:
         cell = Cell.from_json(json.loads(text))
+        if cell.content != content_of(cell.dataset):
+            reason = f"the file {cell.dataset!r} has changed since the run began; run the study again"
+            return {"status": "left out", "reason": reason}
         found = TASKS[cell.task].run(cell)
     except (errors.MissingExtraError, errors.DatasetError) as error:
         return {"status": "left out", "reason": str(error)}

@@ -148,9 +148,8 @@ _NAMES = {
     r"\b(n_records|max_records)\b": "--records",
     r"\b(with|without) resume\b": r"\1 --resume",
     r"\bthe share of preprocessing\b": "--preprocessing-share",
-    r"\bor None\b": "or null",
-    r"\bTrue or False\b": "true or false",
 }
+_VALUES = {r"\bor None\b": "or null", r"\bTrue or False\b": "true or false"}
 
 
 def in_flags(message: str) -> str:
@@ -159,4 +158,11 @@ def in_flags(message: str) -> str:
         message = _ARGUMENTS[begins[1]] + message[begins.end() :]
     for name, flag in _NAMES.items():
         message = re.sub(name, flag, message)
+    return in_yaml(message)
+
+
+def in_yaml(message: str) -> str:
+    """Return a message of the library about a YAML file, whose fields have the library's names."""
+    for name, word in _VALUES.items():
+        message = re.sub(name, word, message)
     return message

@@ -30,6 +30,7 @@ class Exit(IntEnum):
     RESOURCES = 5
     FILE = 6
     EXTRA = 7
+    NO_RESULT = 8
     HUNG_UP = 129
     INTERRUPTED = 130
     TERMINATED = 143
@@ -38,7 +39,8 @@ class Exit(IntEnum):
 EXIT_HELP = (
     "Exit codes: 0 done; 1 unexpected error; 2 wrong arguments, schema or budget; 3 the table cannot be "
     "read; 4 refused for privacy; 5 not enough memory; 6 a file cannot be read or written; 7 an optional "
-    "library is missing; 130 interrupted; 143 ended by SIGTERM; 129 the terminal was closed (SIGHUP)."
+    "library is missing; 8 no cell of a study gave a result; 130 interrupted; 143 ended by SIGTERM; 129 the terminal was "
+    "closed (SIGHUP)."
 )
 
 # The first class that matches decides.
@@ -155,10 +157,15 @@ def _code_and_message(error: BaseException) -> tuple[int, str]:
     if usage is not None:
         # Typer has bundled its own click since 0.16, so the class has no single import path.
         return Exit.ARGUMENTS, f"{_one_sentence(usage())}; see `{_command_of(error)} --help`"
-    code = next((code for kind, code in _CODES if isinstance(error, kind)), Exit.UNEXPECTED)
+    code = code_of(error)
     if not isinstance(error, errors.SyntabulaError) and ran_out(error):
         code = Exit.RESOURCES
     return code, _message(error, code)
+
+
+def code_of(error: BaseException) -> Exit:
+    """Return the exit code for an error of the library."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), Exit.UNEXPECTED)
 
 
 def _message(error: BaseException, code: Exit) -> str:

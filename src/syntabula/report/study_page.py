@@ -7,7 +7,16 @@ from typing import Any, cast
 
 from syntabula._extras import require
 from syntabula.bench.summary import Summary, source_of
-from syntabula.bench.words import budget_of, figure, number, problems, without_target
+from syntabula.bench.words import (
+    budget_of,
+    changed,
+    figure,
+    mixed_code,
+    number,
+    over_tables,
+    problems,
+    without_target,
+)
 from syntabula.report.study_pictures import kept_figures
 from syntabula.report.study_plots import rank_figures, study_figures
 
@@ -40,8 +49,9 @@ def make_study_page(summary: Summary) -> str:
         "pictures": study_figures(summary),
         "kept": kept_figures(summary),
         "ranks": rank_figures(summary),
+        "over_tables": over_tables(summary),
         "problems": problems(summary),
-        "without_target": without_target(study),
+        "lines": [*without_target(study), *changed(summary.changed), *mixed_code(summary)],
         "sources": [source_of(paper) for paper in dict.fromkeys(place.paper for place in study.reported)],
         "version": __version__,
     }

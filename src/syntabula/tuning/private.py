@@ -35,6 +35,7 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.at_work import learned_part
 from syntabula.table.schema.schema import SchemaSource, as_schema, is_whole
+from syntabula.tuning.chosen import AUTO
 from syntabula.tuning.presets import space_for
 from syntabula.tuning.space import Range, Value, check_space, with_values
 
@@ -105,6 +106,11 @@ def tune_privately(
     given = synthesizer(method)() if isinstance(method, str) else method
     if not isinstance(given, Synthesizer):
         raise ArgumentError(f"method must be a method or the key of one, not {type(method).__name__}")
+    if given.key == AUTO:
+        raise ArgumentError(
+            "auto has no options to tune, and its choice of a method looks at the table; name the method, such as aim or "
+            "mst (--method)"
+        )
     budget = budget_of(given)
     if budget.kind != "approximate":
         raise ArgumentError(

@@ -71,6 +71,7 @@ class Tuning:
         finals: The method as it was given and the best trials, with the means of further fits that took no part in their
             choice; empty if there were none.
         unit: Column whose values name units, with all rows of each on one side of the split; None if rows are split.
+        chosen_because: Why auto chose the method; empty if it was named.
     """
 
     method: str
@@ -80,6 +81,7 @@ class Tuning:
     options: Mapping[str, Any]
     finals: tuple[Trial, ...] = ()
     unit: str | None = None
+    chosen_because: str = ""
 
     @property
     def given(self) -> Trial:
@@ -115,6 +117,8 @@ class Tuning:
             f"  as given   {self.given.value:.4g}   {_scores(self.given)}",
             f"  best       {best.value:.4g}   {_scores(best)}   ({100 * self.gain:.1f} % less)",
         ]
+        if self.chosen_because:
+            lines.insert(0, f"auto chose {self.method}: {self.chosen_because}")
         lines += [f"    {name} = {value}" for name, value in self.options.items()]
         if not self.options:
             lines.append("    nothing tried was better than the method as it was given")
@@ -143,6 +147,7 @@ class Tuning:
         return {
             "warning": NOT_PRIVATE,
             "method": self.method,
+            "chosen_because": self.chosen_because,
             "objective": self.objective,
             "unit": self.unit,
             "options": dict(self.options),

@@ -24,6 +24,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, PrivacyWarning, SyntabulaError
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.schema import SchemaSource
+from syntabula.tuning.chosen import AUTO, chosen_by
 from syntabula.tuning.finals import FAILURES, Finals, mean_scores
 from syntabula.tuning.job import DEFAULT, Job, pool_of, repeat, tables_of
 from syntabula.tuning.objective import Objective
@@ -58,7 +59,8 @@ def tune(
     private way is to tune on a public table of the same kind, with `is_public`.
 
     Args:
-        method: A method with its budget, or the key of one, such as "ctgan".
+        method: A method with its budget, or the key of one, such as "ctgan". For auto, the one that it chooses, which a
+            fit to the rows to learn shows.
         table: The table to learn from: path, data frame, Arrow table or relation.
         validation: Rows that the method does not see, of the same columns; by default a fifth of the table's, chosen
             at random, with all rows of a unit if the schema names one.
@@ -96,8 +98,8 @@ def tune(
         raise ArgumentError(f"method must be a method or the key of one, not {type(method).__name__}")
     if given.journal is not None or given.noise is not None:
         raise ArgumentError("the method of a search takes neither journal nor noise; leave them out")
-    tried = space_for(given.key, space)
-    check_space(given, tried)
+    if given.key != AUTO:
+        check_space(given, space_for(given.key, space))
     target = words("the name of a column").or_none("target", target)
     asked = instance_of(Objective, "a syntabula.Objective").or_none("objective", objective)
     wanted = (asked or Objective()).check(has_target=target is not None)
@@ -111,6 +113,13 @@ def tune(
     tables = tables_of(table, validation, schema, target, seed)
     if not public:
         warn_caller(PrivacyWarning(NOT_PRIVATE))
+    why = ""
+    if given.key == AUTO:
+        if report is not None:
+            report("see which method auto chooses", 0.0)
+        given, why = chosen_by(given, tables, seed)
+    tried = space_for(given.key, space)
+    check_space(given, tried)
     job = Job(
         method=replace(given, progress=None),
         tables=tables,
@@ -122,7 +131,7 @@ def tune(
     with opened_study(optuna, stored, job) as study:
         search = Search(optuna=optuna, study=study, job=job, report=report or (lambda step, done: None))
         search.run(n_trials, n_finalists, n_workers, limit)
-        return search.result(n_finalists)
+        return replace(search.result(n_finalists), chosen_because=why)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

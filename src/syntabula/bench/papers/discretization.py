@@ -182,9 +182,13 @@ class DiscretizationStudies:
             ),
             replace(
                 bins, name="discretization-f10", title="Seconds of discretizers", epsilons=(1.0,), finding="",
+                figure=replace(bins.figure, scores=("fit seconds",)),
                 note="The seconds are those of finding the bins.",
             ),
-            replace(models, name="discretization-f11", title="Seconds of models", epsilons=(1.0,), finding=""),
+            replace(
+                models, name="discretization-f11", title="Seconds of models", epsilons=(1.0,), finding="",
+                figure=replace(models.figure, scores=("fit seconds",)),
+            ),
             replace(
                 histogram, name="discretization-f12", title="Rules for the number of bins (US2)",
                 preprocessing=rules, finding=_RULES,

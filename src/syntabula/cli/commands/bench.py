@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from syntabula.cli import options
-from syntabula.cli.console import Console, printable
-from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.console import Console, in_yaml, printable
+from syntabula.cli.exits import CommandError, Exit, code_of
 from syntabula.cli.outputs import check_outputs, write_text
 
 if TYPE_CHECKING:
-    from syntabula.bench import Study
+    from syntabula.bench import Record, Study
 
 HELP = "Compare methods on tables at budgets: studies of the papers, and your own."
 QUICK_SECONDS = 240.0
@@ -78,14 +80,19 @@ def run(
         bool, typer.Option("--again", help="Also run cells that failed or were cut off.")
     ] = False,
 ) -> None:
-    """Run the cells of a STUDY that its store lacks, each in a process of its own; a killed run goes on where it was."""
+    """Run the cells of a STUDY that its store lacks, each in a process of its own; a killed run goes on where it was.
+
+    Ends with exit code 8 if no cell has a result.
+    """
     console: Console = context.obj
     from syntabula import bench
     from syntabula.bench.words import planned, step, table
 
     if workers is not None and workers < 1:
         raise CommandError(f"--workers must be an integer of at least 1; got {workers}", Exit.ARGUMENTS)
-    chosen = _study(study, quick=quick, seconds=seconds, memory=memory).check()
+    chosen = _study(study, quick=quick, seconds=seconds, memory=memory)
+    with _named_as_written(study):
+        chosen.check()
     place = _store(chosen, store, quick=quick)
     if not place.parent.is_dir():
         raise CommandError(f"the folder of the store {str(place)!r} does not exist; make it first", Exit.FILE)
@@ -95,8 +102,11 @@ def run(
         facts = {
             "cells": len(work.cells),
             "known": work.n_known,
-            "seconds": work.seconds,
+            "seconds": work.timing.seconds,
+            "timed_by": vars(work.timing),
             "missing": work.missing,
+            "changed": work.changed,
+            "of_other_code": work.n_of_other_code,
         }
         console.result(planned(work, at_a_time), facts)
         return
@@ -112,6 +122,7 @@ def run(
     )
     console.note(f"results are in {str(place)!r}")
     console.result(table(bench.summarize(chosen, records)), _facts(chosen, records))
+    _check_any_done(chosen, records, work.missing)
 
 
 def show(
@@ -131,6 +142,7 @@ def show(
     """Show the results of a STUDY: mean, spread and rank, with the paper's figure beside."""
     console: Console = context.obj
     from syntabula import bench
+    from syntabula.bench.matching import results_of
     from syntabula.bench.words import table
 
     chosen = _study(study, quick=quick)
@@ -148,8 +160,8 @@ def show(
 
         write_text(page, make_study_page(summary), force=force)
     if parquet is not None:
-        keys = {cell.key for cell in chosen.cells}
-        bench.export_parquet([record for key, record in records.items() if key in keys], parquet)
+        found = [record for _, record in results_of(chosen, records) if record is not None]
+        bench.export_parquet(found, parquet)
     console.result(table(summary), _facts(chosen, records))
 
 
@@ -184,11 +196,37 @@ def _study(name: str, *, quick: bool, seconds: float | None = None, memory: floa
 
     from syntabula import bench
 
-    is_file = Path(name).suffix.lower() in (".yaml", ".yml")
-    found = bench.read_study(name) if is_file else bench.find_study(name)
-    found = found.quick() if quick else found
+    with _named_as_written(name):
+        found = bench.read_study(name) if _is_file(name) else bench.find_study(name)
+        found = found.quick() if quick else found
     given: dict[str, Any] = {"seconds": seconds, "memory_mb": memory}
     return replace(found, **{key: value for key, value in given.items() if value is not None})
+
+
+def _is_file(name: str) -> bool:
+    return Path(name).suffix.lower() in (".yaml", ".yml")
+
+
+@contextmanager
+def _named_as_written(study: str) -> Iterator[None]:
+    """Keep names of fields in messages about a study file; elsewhere they would become options of the command line."""
+    from syntabula.errors import SyntabulaError
+
+    try:
+        yield
+    except SyntabulaError as error:
+        if not _is_file(study):
+            raise
+        raise CommandError(in_yaml(str(error)), code_of(error)) from error
+
+
+def _check_any_done(study: Study, records: Mapping[str, Record], missing: Mapping[str, str]) -> None:
+    """Raise an error if no cell of a study has a result though some ended or cannot run; the reason of one is named."""
+    ended = [record for record in records.values() if record.status != "done"]
+    if len(ended) < len(records) or not (ended or missing):
+        return
+    why = f"{ended[0].status}: {ended[0].reason}" if ended else next(iter(missing.values()))
+    raise CommandError(f"no cell of {study.name!r} gave a result; {why}", Exit.NO_RESULT)
 
 
 def _store(study: Study, store: Path | None, *, quick: bool) -> Path:
@@ -202,4 +240,12 @@ def _facts(study: Study, records: Any) -> dict[str, Any]:
 
     summary = bench.summarize(study, records)
     rows = [plain({**vars(row), "binning": row.binning}) for row in summary.rows]
-    return {"study": study.name, "scores": [*summary.scores], "rows": rows, "versions": [*summary.versions]}
+    return {
+        "study": study.name,
+        "scores": [*summary.scores],
+        "rows": rows,
+        "versions": [*summary.versions],
+    } | {
+        "codes": dict(summary.codes),
+        "changed": dict(summary.changed),
+    }

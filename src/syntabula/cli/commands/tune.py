@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +27,14 @@ def tune(
     table: Annotated[Path, typer.Argument(help="The table to learn from.", metavar="TABLE")],
     *,
     request: Request,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Synthesizer to tune; default: the one that auto chooses for TABLE. See `syntabula methods`.",
+        ),
+    ] = None,
     validation: Annotated[
         Path | None,
         typer.Option(
@@ -116,6 +125,7 @@ def tune(
 ) -> None:
     """Search the options of a method that score best on rows it has not seen. NOT private without `--private`."""
     console: Console = context.obj
+    request = replace(request, method=method)
     if private or release is not None:
         if not private or release is None or any(_is_given(context, name) for name in _NOT_PRIVATE):
             *most, last = (f"--{name}" for name in _NOT_PRIVATE)
