@@ -155,3 +155,22 @@ class TestState:
 
             with pytest.raises(ReleaseFileError):
                 model_from_state(*damage(facts, arrays))
+
+
+class TestDrawnApart:
+    def test_merged_codes_are_groups(self) -> None:
+        found = model().drawn_apart
+
+        assert {column: groups.tolist() for column, groups in found.items()} == {"a": [0, 2, 1, 2, 2]}
+
+    def test_groups_of_an_inner_model_are_merged_too(self) -> None:
+        second = Recoding(RECODING.target, {"a": np.array([0, 0, 1]), "b": np.array([0, 1, 1])})
+        inner = PGM().over(second.target)
+
+        found = RecodedModel(RecodedModel(inner, second), RECODING).drawn_apart
+
+        assert found["a"].tolist() == [0, 1, 0, 1, 1]
+        assert found["b"].tolist() == [0, 1, 1]
+
+    def test_other_models_have_none(self) -> None:
+        assert PGM().over(DOMAIN).drawn_apart == {}

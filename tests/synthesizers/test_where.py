@@ -18,7 +18,7 @@ from scipy import stats
 import syntabula as st
 from syntabula.errors import ArgumentError, ConditionWarning, SchemaError
 from syntabula.select.privbayes import ParentSets
-from syntabula.synthesizers import drawing
+from syntabula.synthesizers import conditions, drawing
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
 LEAST_P = 1e-9  # of each test of a distribution: all of this file together raise a false alarm below 1e-6
@@ -210,6 +210,8 @@ class TestKinds:
         self, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 70)
+        # Rows of the whole release are drawn until enough satisfy a range, thousands at a time.
+        monkeypatch.setattr(conditions, "_ENOUGH", 2.0)
         largest: list[int] = []
         decode = type(release.codec).decode
 

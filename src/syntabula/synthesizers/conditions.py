@@ -21,11 +21,17 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model, check_sample
 from syntabula.models.restricted import Restricted
 from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
+from syntabula.table.coding.values_within import follow_each_other
+from syntabula.table.files.pieces import together
 from syntabula.table.raw import RawColumn
-from syntabula.table.schema.columns import Column
+from syntabula.table.schema.columns import Column, Identifier
 
 _FEW_RECORDS = 100
+_ENOUGH = 0.02
+"""Least probability at which rows are drawn without conditions, fifty for each that is kept."""
+_TRIED, _AT_ONCE, _MOST_TIMES = 5_000, 250_000, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +47,13 @@ class Conditions:
         codec: The release's codec with bins split where ranges begin and end.
         recoding: From its codes to the release's; its shares are zero for codes that do not satisfy the conditions.
         weights: Probability [codes] that a record with a code of the release satisfies the column's condition.
+        wanted: What satisfies it.
     """
 
     codec: Codec
     recoding: Recoding
     weights: Mapping[str, FloatArray]
+    wanted: Mapping[str, Allowed]
 
     @classmethod
     def read(cls, codec: Codec, where: object) -> Self:
@@ -60,11 +68,13 @@ class Conditions:
             )
         cuts: dict[str, Parts] = {}
         satisfying: dict[str, NDArray[np.bool_]] = {}
+        of_all: dict[str, Allowed] = {}
         for name, condition in where.items():
             column = codec.schema[name]
             wanted = allowed(name, column, condition)
             if name not in codec.domain:
                 continue  # the condition "not missing" on an identifier that is never missing
+            of_all[name] = wanted
             if name in codec.bins:
                 cuts[name] = _cut(codec, name, wanted)
             satisfying[name] = _satisfying(column, wanted, cuts.get(name))
@@ -80,7 +90,7 @@ class Conditions:
             maps[name] = np.append(parts.whole, [codec.bins[name].size] * n_missing).astype(np.intp)
             shares[name] = satisfying[name] * np.append(parts.shares, [1.0] * n_missing)
             weights[name] = np.minimum(np.bincount(maps[name], shares[name]), 1.0)
-        return cls(finer, Recoding(finer.domain, maps, shares), weights)
+        return cls(finer, Recoding(finer.domain, maps, shares), weights, of_all)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,20 +101,22 @@ class SatisfyingRows:
         conditions: The conditions.
         restricted: The model restricted to the records that satisfy them.
         expected: Noisy estimate of how many original records satisfy them.
-        drawn_apart: Of the model.
+        whole: Draws rows of the whole release, of which those that satisfy the conditions are kept; None if rows of the
+            restricted model have the same distribution, or too few would be kept.
     """
 
     conditions: Conditions
     restricted: Restricted
     expected: float
-    drawn_apart: Mapping[str, NDArray[np.intp]]
+    whole: WholeRows | None = None
 
     @classmethod
     def of(cls, codec: Codec, model: Model, where: object) -> Self:
         """Prepare to draw rows; raises ArgumentError or SchemaError if the conditions are invalid."""
         conditions = Conditions.read(codec, where)
         found = model.restricted(conditions.weights)
-        return cls(conditions, found, model.total * found.probability, model.drawn_apart)
+        whole = WholeRows.of(codec, model, conditions.wanted) if found.probability >= _ENOUGH else None
+        return cls(conditions, found, model.total * found.probability, whole)
 
     def check(self, n: int) -> None:
         """Raise ArgumentError if no record satisfies the conditions, and warn if few do."""
@@ -137,13 +149,76 @@ class SatisfyingRows:
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""
         check_sample(self.conditions.codec.domain, stop - start, None)
+        if self.whole is not None:
+            found = self.whole.draw(start, stop, rng, probability=self.restricted.probability)
+            if found is not None:
+                return found
         rows = self.restricted.draw(stop - start, rng) if stop > start else None
         recoding, codec = self.conditions.recoding, self.conditions.codec
         finer = _no_rows(codec) if rows is None else recoding.decode(rows, rng)
-        cuts = recoding.maps
-        groups = {n: g[cuts[n]] if n in cuts else g for n, g in self.drawn_apart.items()}
-        apart = {n: codes for n, codes in cuts.items() if n not in groups} | groups
-        return codec.decode(finer, rng, first_row=start, drawn_apart=apart)
+        return codec.decode(finer, rng, first_row=start)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRows:
+    """Rows of a release in which columns follow each other within bins, of which some are kept.
+
+    A condition that divides a bin, or codes that were merged, says something of the other columns there, which no model
+    knows. So rows are drawn without conditions, and those that satisfy them kept.
+
+    Attributes:
+        codec: Of the release.
+        model: Of the release.
+        wanted: What satisfies the condition on each column.
+    """
+
+    codec: Codec
+    model: Model
+    wanted: Mapping[str, Allowed]
+
+    @classmethod
+    def of(cls, codec: Codec, model: Model, wanted: Mapping[str, Allowed]) -> Self | None:
+        """Return them if a range is asked for, and columns follow each other within bins; else None."""
+        if not codec.bins.keys() & wanted.keys() or len(codec.bins) < 2:
+            return None
+        tried = model.sample(_TRIED, np.random.default_rng(0))
+        return (
+            cls(codec, model, wanted) if follow_each_other(codec.in_bins(tried, model.drawn_apart)) else None
+        )
+
+    def draw(
+        self, start: int, stop: int, rng: np.random.Generator, *, probability: float
+    ) -> dict[str, RawColumn] | None:
+        """Draw the rows from one position up to another; None if far fewer are kept than was expected.
+
+        Args:
+            start: First position.
+            stop: Position behind the last one.
+            rng: Source of ordinary randomness.
+            probability: About how many of all rows satisfy the conditions, above 0.
+        """
+        kept: list[dict[str, RawColumn]] = []
+        left = stop - start
+        most = _MOST_TIMES * max(left / probability, _TRIED)
+        while left > 0 or not kept:
+            if most <= 0:
+                return None
+            # As many as for a table, as values are dealt out among the rows that are drawn together.
+            n = min(max(int(1.1 * left / probability), _TRIED), _AT_ONCE)
+            most -= n
+            rows = self.model.sample(n, rng)
+            drawn = self.codec.decode(rows, rng, drawn_apart=self.model.drawn_apart)
+            among = np.ones(n, np.bool_)
+            for name, condition in self.wanted.items():
+                among &= satisfies(self.codec.schema[name], drawn[name], condition)
+            places = np.flatnonzero(among)[:left]
+            kept.append({name: column.take(places) for name, column in drawn.items()})
+            left -= places.size
+        found = together(iter(kept), stop - start)
+        for name, column in self.codec.schema.columns.items():
+            if isinstance(column, Identifier):
+                found[name] = self.codec.identifiers(name, found[name].missing, start)
+        return found
 
 
 def _no_rows(codec: Codec) -> EncodedTable:

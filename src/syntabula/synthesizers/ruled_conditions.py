@@ -13,11 +13,10 @@ from syntabula.models.base import Model
 from syntabula.synthesizers.conditions import SatisfyingRows
 from syntabula.synthesizers.ruled_rows import Draw, RuledRows, Wanted
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.column_codes import encode_column, present_cells
+from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.row_rules import RowRules
-from syntabula.table.schema.columns import Column, Ordered
 
 _TRIED = 50_000
 
@@ -100,24 +99,7 @@ def _wanted(rules: RowRules, computed: Mapping[str, Allowed]) -> Wanted | None:
         return None
 
     def wanted(rows: Mapping[str, RawColumn]) -> NDArray[np.bool_]:
-        found = [
-            _satisfies(rules.schema[name], rows[name], condition) for name, condition in computed.items()
-        ]
+        found = [satisfies(rules.schema[name], rows[name], condition) for name, condition in computed.items()]
         return np.asarray(np.logical_and.reduce(found))
 
     return wanted
-
-
-def _satisfies(column: Column, raw: RawColumn, condition: Allowed) -> NDArray[np.bool_]:
-    """Return which cells of a column satisfy a condition."""
-    present = present_cells(raw)
-    found = np.full(present.size, condition.missing) & ~present
-    if isinstance(column, Ordered):
-        points, _, _ = column.points(raw.values[present], raw.physical.kind)
-        inside = np.zeros(points.size, np.bool_)
-        for first, last in condition.spans:
-            inside |= (points >= first) & (points < last)
-        found[present] = inside
-        return found
-    codes = encode_column(column, raw, None).codes
-    return np.asarray(found | (present & np.isin(codes, [*condition.codes])))

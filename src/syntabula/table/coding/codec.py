@@ -211,11 +211,7 @@ class Codec:
             raise DataError(
                 "the encoded table's domain differs from the codec's; encode the table with the same codec"
             )
-        inside = {
-            n: InBins.of(self.schema[n], table.column(n), b, self.within(n), (drawn_apart or {}).get(n))
-            for n, b in self.bins.items()
-        }
-        decoded = ordered_values(inside, rng)
+        decoded = ordered_values(self.in_bins(table, drawn_apart), rng)
         for name, column in self.schema.columns.items():
             if isinstance(column, Identifier):
                 missing = np.zeros(table.n_rows, np.bool_)
@@ -225,6 +221,16 @@ class Codec:
             elif name not in decoded:
                 decoded[name] = decode_labels(column, table.column(name))
         return {name: decoded[name] for name in self.schema.columns}
+
+    def in_bins(
+        self, table: EncodedTable, drawn_apart: Mapping[str, NDArray[np.intp]] | None
+    ) -> dict[str, InBins]:
+        """Return the bins of each ordered column's rows; arguments are those of `decode`."""
+        groups = drawn_apart or {}
+        return {
+            n: InBins.of(self.schema[n], table.column(n), bins, self.within(n), groups.get(n))
+            for n, bins in self.bins.items()
+        }
 
     def within(self, name: str) -> Spread | Roundness | None:
         """Return how the values of a column lie within its bins; None if evenly."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from syntabula.bins.roundness import Roundness
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, integer_dtype
+from syntabula.table.coding.conditions import Allowed
 from syntabula.table.coding.values_within import InBins, ordered_values, present_codes
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
@@ -119,6 +120,21 @@ def _look_up(labels: tuple[Label, ...], values: NDArray[Any] | RepeatedTexts) ->
         return found
     position = {label: code for code, label in enumerate(labels)}
     return np.fromiter(map(position.get, values.tolist(), repeat(-1)), np.int64, count=values.size)
+
+
+def satisfies(column: Column, raw: RawColumn, condition: Allowed) -> NDArray[np.bool_]:
+    """Return which cells of a column satisfy a condition."""
+    present = present_cells(raw)
+    found = np.full(present.size, condition.missing) & ~present
+    if isinstance(column, Ordered):
+        points, _, _ = column.points(raw.values[present], raw.physical.kind)
+        inside = np.zeros(points.size, np.bool_)
+        for first, last in condition.spans:
+            inside |= (points >= first) & (points < last)
+        found[present] = inside
+        return found
+    codes = encode_column(column, raw, None).codes
+    return np.asarray(found | (present & np.isin(codes, [*condition.codes])))
 
 
 def decode_column(

@@ -76,12 +76,22 @@ class InBins:
 
     def grouped(self) -> tuple[NDArray[np.intp], int]:
         """Return the group of each row [n], and how many there are; groups rise with the bins."""
-        if self.groups is None:
-            return self.index, self.bins.size
-        # A group that another one divides, such as an atom, counts as two.
-        ends = np.diff(self.groups[: self.bins.size]) != 0
-        runs = np.concatenate([[0], np.cumsum(ends)])
+        runs = self._runs()
         return runs[self.index], int(runs[-1]) + 1
+
+    def wide_groups(self) -> NDArray[np.bool_]:
+        """Return which groups are wider than one value."""
+        edges = np.array(self.bins.edges, dtype=np.float64)
+        widths = np.bincount(self._runs(), np.diff(edges))
+        # A bin for one float ends at the next one.
+        least = 1.5 if self.bins.integer else 1e-9 * max(float(edges[-1] - edges[0]), 1e-300)
+        return np.asarray(widths > least)
+
+    def _runs(self) -> NDArray[np.intp]:
+        """Return the group of each bin; one that another divides, such as an atom, counts as two."""
+        if self.groups is None:
+            return np.arange(self.bins.size)
+        return np.concatenate([[0], np.cumsum(np.diff(self.groups[: self.bins.size]) != 0)])
 
     def drawn(self, rng: np.random.Generator) -> NDArray[Any]:
         """Return a point of each row's bin [n]."""
@@ -128,10 +138,8 @@ def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.ran
         return
     hidden = [_Hidden.of(column) for column in columns]
     correlations = _correlations(hidden)
-    strong = (np.abs(correlations) >= _STRONG) & ~np.eye(len(columns), dtype=np.bool_)
+    strong = _strong(correlations)
     moved = [j for j, h in enumerate(hidden) if strong[j].any() and _has_choice(h, points[j])]
-    if not moved:
-        return
     kept = [j for j in range(len(columns)) if j in moved or strong[moved, j].any()]
     numbers = {j: hidden[j].middles() for j in kept}
     # Once for each column is enough: more often changed no correlation in tests.
@@ -148,6 +156,17 @@ def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.ran
         order = np.argsort(hidden[j].heights(numbers[j], rng)[present])
         # Points rise from group to group, and so do heights: each group gets the points that it had.
         points[j][present[order]] = np.sort(points[j][present])
+
+
+def follow_each_other(columns: Mapping[str, InBins]) -> bool:
+    """Return whether drawn rows show columns whose values are dealt out."""
+    if len(columns) < 2:
+        return False
+    return bool(_strong(_correlations([_Hidden.of(column) for column in columns.values()])).any())
+
+
+def _strong(correlations: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return (np.abs(correlations) >= _STRONG) & ~np.eye(len(correlations), dtype=np.bool_)
 
 
 def _nearest(correlations: NDArray[np.float64], others: list[int]) -> list[int]:
@@ -170,18 +189,20 @@ class _Hidden:
         index: Group of each row [n].
         missing: Which cells are missing [n].
         ranks: Ranks at the ends of the groups, from 0 to 1 [groups + 1].
+        wide: Which groups are wider than one value [groups].
     """
 
     index: NDArray[np.intp]
     missing: NDArray[np.bool_]
     ranks: NDArray[np.float64]
+    wide: NDArray[np.bool_]
 
     @classmethod
     def of(cls, column: InBins) -> _Hidden:
         index, groups = column.grouped()
         weights = None if not column.missing.any() else (~column.missing).astype(np.float64)
         below = np.concatenate([[0.0], np.cumsum(np.bincount(index, weights, minlength=groups))])
-        return cls(index, column.missing, below / max(below[-1], 1.0))
+        return cls(index, column.missing, below / max(below[-1], 1.0), column.wide_groups())
 
     def middles(self, rows: slice = slice(None)) -> NDArray[np.float32]:
         """Return the mean logit of a group's ranks for some rows; 0 for a missing cell."""
@@ -230,16 +251,22 @@ def _times_log(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 def _correlations(hidden: Sequence[_Hidden]) -> NDArray[np.float64]:
     """Return the correlations of hidden numbers as some rows' groups show them.
 
+    Rows count in which both columns lie in groups wider than one value: that two amounts are zero in the same rows tells
+    nothing of how they rise where they are not.
+
     The means of groups have a part v of the variance of a hidden number. A small correlation of such means, r, is that of
     the numbers times the root of v v', and one of 1 is 1: in between, this goes with the square of r.
     """
     some = slice(_COMPARED_ROWS)
     middles = np.stack([h.middles(some) for h in hidden]).astype(np.float64)
-    middles -= middles.mean(1, keepdims=True)
-    lengths = np.sqrt(np.square(middles).sum(1))
-    scaled = middles / np.where(lengths > 0, lengths, 1.0)[:, None]
-    shown = scaled @ scaled.T
-    parts = np.clip(lengths / math.sqrt(_VARIANCE * middles.shape[1]), 0.5, 1.0)
+    counted = np.stack([h.wide[h.index[some]] & ~h.missing[some] for h in hidden]).astype(np.float64)
+    rows = np.maximum(counted @ counted.T, 1.0)
+    means = ((middles * counted) @ counted.T) / rows
+    variances = (np.square(middles) * counted) @ counted.T / rows - np.square(means)
+    products = (middles * counted) @ (middles * counted).T / rows - means * means.T
+    roots = np.sqrt(np.maximum(variances * variances.T, 1e-12))
+    shown = np.where(rows >= _FEWEST_ROWS, np.clip(products / roots, -1, 1), 0.0)
+    parts = np.clip(middles.std(1) / math.sqrt(_VARIANCE), 0.8, 1.0)
     lost = 1 / np.outer(parts, parts) - 1
     raised = np.clip(shown * (1 + lost * (1 - shown**2)), -1, 1)
     np.fill_diagonal(raised, 1.0)
