@@ -34,6 +34,15 @@ class TestRows:
         found = rows(few * (column != "few"), many * (column != "many"))
 
         assert is_astray(found, EVEN)
+        assert is_astray(found, EVEN, weighed=True) == (column == "few")
+
+    def test_rows_that_lack_no_frequent_code_can_be_weighed(self) -> None:
+        few = np.concatenate([drawn(400, 5), np.zeros(3_696, np.int64)])
+
+        found = rows(few, drawn(4_096, 20_000))
+
+        assert is_astray(found, EVEN)
+        assert not is_astray(found, EVEN, weighed=True)
 
 
 class TestNumbers:

@@ -119,7 +119,8 @@ class RecordLearner:
             start = start.merged(self.model.noisy_levels)
         model = self._trained(start, share * (1 - ONE_WAY_SHARE), progress)
         if self.is_private:
-            model = unless_astray(model, start, self.noisy.learning_rate)
+            weighed = not self.model.starts_at_marginals
+            model = unless_astray(model, start, self.noisy.learning_rate, weighed=weighed)
         return start.raked(model), None
 
     def _trained(self, start: OneWayStart, share: Fraction, progress: Progress) -> Model:

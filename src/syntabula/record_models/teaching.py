@@ -175,7 +175,7 @@ class TeachingLearner:
         labels = teaching.labels_for(council, paid)
         rows = independent_rows(shares, domain, teaching.rows, self.seed)
         model: Model = self.model
-        diverged = False
+        diverged, weighed = False, not self.model.starts_at_marginals
         for r in range(teaching.rounds):
             progress(_vote(r), r / teaching.rounds)
             # The rows are in random order.
@@ -187,7 +187,7 @@ class TeachingLearner:
             # The last generator says how many records there are.
             followed = drawn_again(rows, weights, total if is_last else teaching.rows, self.seed + r)
             made = self._generator(domain, one_way, followed, self._within(progress, r), r)
-            diverged = made is None or is_astray(made, shares)
+            diverged = made is None or is_astray(made, shares, weighed=weighed)
             # The rows hold all that was paid for so far.
             model = EvolvedRows.of(followed, total) if made is None or diverged else made
             if not is_last:
