@@ -23,7 +23,7 @@ from syntabula.record_models.representation import one_way_counts
 _ROWS = 4096
 _FREQUENT = 0.01
 _FARTHEST = 0.3
-"""Of five methods on a made-up table, those at the default rate were within .02, and most at rates of .3 and more beyond."""
+"""Of five methods on a made-up table, those at the default rate were within .02, and most at rates from .3 beyond."""
 
 
 def is_astray(model: Model, shares: Mapping[str, FloatArray], *, weighed: bool = False) -> bool:
