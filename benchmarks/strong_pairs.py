@@ -3,9 +3,10 @@
     python benchmarks/strong_pairs.py --tables california shoppers --methods mst aim --epsilons 1 5
 
 Needs SYNTABULA_DATA. Columns are declared as in rows.py. Both draws have the same codes, or merged codes; without dealing
-out, the values of a bin, and the codes that were merged, are drawn apart. A pair of numeric columns is strong if its correlation is at
-least .7 in the real rows. Kept is the median of our correlation over the real one; near is the share of strong pairs
-that are within a tenth. Pairs are TVD in 20 levels. Seconds are those of drawing as many rows as were learned.
+out, the values of a bin, and the codes that were merged, are drawn apart. A pair of numeric columns is strong if its
+correlation is at least .7 in the real rows. Kept is the median of our correlation over the real one; near is the share
+of strong pairs that are within a tenth. The distance of pairs is their TVD in 20 levels. Seconds are those of drawing as
+many rows as were learned.
 """
 
 from __future__ import annotations

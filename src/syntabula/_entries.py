@@ -24,6 +24,7 @@ class Entry:
         name: Its spelling in the paper or the class; by default the key.
         paper: Its source.
         extra: The optional extra that it needs; empty if none.
+        aliases: Other lower-case names, by which tables of papers call its private form.
     """
 
     kind: Kind
@@ -33,6 +34,7 @@ class Entry:
     name: str = ""
     paper: str = ""
     extra: str = ""
+    aliases: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """Import and return the class."""
@@ -99,7 +101,8 @@ BUILT_IN: tuple[Entry, ...] = (
           paper="after Tiwald et al. 2025, TabularARGN", extra="neural"),
     Entry(kind="synthesizer", key="tabddpm", name="TabDDPM", home="syntabula.synthesizers.tabddpm:TabDDPM",
           summary="Diffusion of numbers and categories, trained on records: rows are drawn out of noise.",
-          paper="Kotelnikov, Baranchuk, Rubachev, Babenko 2023", extra="neural"),
+          paper="Kotelnikov, Baranchuk, Rubachev, Babenko 2023", extra="neural",
+          aliases=("dp-tabddpm",)),
     Entry(kind="synthesizer", key="great", name="GReaT", home="syntabula.synthesizers.great:GReaT",
           summary="A language model that writes records as clauses in any order, trained on them: without privacy.",
           paper="Borisov et al. 2023, GReaT", extra="neural"),
@@ -109,7 +112,8 @@ BUILT_IN: tuple[Entry, ...] = (
           paper="Truda 2023, TableDiffusion", extra="neural"),
     Entry(kind="synthesizer", key="ctgan", name="CTGAN", home="syntabula.synthesizers.ctgan:CTGAN",
           summary="Rows that a critic cannot tell from records; with a budget AIM came nearer to all tables measured.",
-          paper="Xu et al. 2019", extra="neural"),
+          paper="Xu et al. 2019", extra="neural",
+          aliases=("dp-ctgan",)),
     Entry(kind="synthesizer", key="tvae", name="TVAE", home="syntabula.synthesizers.tvae:TVAE",
           summary="Hidden numbers that a decoder turns into rows, trained on records.",
           paper="Xu et al. 2019", extra="neural"),
@@ -122,7 +126,8 @@ BUILT_IN: tuple[Entry, ...] = (
     Entry(kind="synthesizer", key="synthpop", name="Synthpop",
           home="syntabula.synthesizers.synthpop:Synthpop",
           summary="A tree for each column given those before it: grown on records, or on noisy counts with a budget.",
-          paper="Nowok, Raab, Dibben 2016, synthpop", extra="evaluate"),
+          paper="Nowok, Raab, Dibben 2016, synthpop", extra="evaluate",
+          aliases=("dp-synthpop",)),
     Entry(kind="synthesizer", key="tab-pe", name="TabPE", home="syntabula.synthesizers.tabpe:TabPE",
           summary="Rows that evolve by noisy votes of the records for the nearest: for dependence of many columns.",
           paper="after Tran et al. 2026, Tab-PE"),

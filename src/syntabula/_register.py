@@ -69,7 +69,7 @@ def entries(kind: Kind) -> list[Entry]:
 
 
 def entry(kind: Kind, key: object) -> Entry:
-    """Return a part by its key, its class name or its paper's spelling; case does not matter.
+    """Return a part by its key, an alias, its class name or its paper's spelling; case does not matter.
 
     Raises:
         ArgumentError: If there is none, with near misses.
@@ -81,7 +81,7 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     """Return the entry that a name stands for; see `entry`."""
     known = {e.key: e for e in among}
     wanted = _plain(key) if isinstance(key, str) else ""
-    if exact := [e for e in among if _plain(e.key) == wanted]:
+    if exact := [e for e in among if wanted in map(_plain, (e.key, *e.aliases))]:
         return exact[0]
     named = [e for e in among if wanted in (_plain(e.name), _plain(e.home.partition(":")[2]))]
     if len(named) == 1:  # several metrics are of one class
@@ -166,7 +166,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
                 "characters _.+-"
             )
         home = f"{part.__module__}:{part.__qualname__}"
-        taken = next((e for e in entries(kind) if e.key == name and e.home != home), None)
+        taken = next((e for e in entries(kind) if name in (e.key, *e.aliases) and e.home != home), None)
         if taken is not None:
             raise ArgumentError(
                 f"the name {name!r} belongs to {taken.home}; give {part.__name__} another `{attribute}`"
@@ -195,7 +195,7 @@ def list_models() -> list[Entry]:
 
 
 def synthesizer(key: str) -> type[Any]:
-    """Return the class of a method by its key, its class name or its paper's spelling; case does not matter.
+    """Return the class of a method by its key, an alias, its class name or its paper's spelling; case does not matter.
 
     Raises:
         ArgumentError: If there is none, with near misses.

@@ -100,6 +100,10 @@ class ConditionWarning(SyntabulaWarning):
     """Rows were drawn under conditions that the model gives almost no probability; it shows the conditions, no cell."""
 
 
+class TrainingWarning(SyntabulaWarning):
+    """A training with a budget diverged, so that the release holds what else was paid for; see the message."""
+
+
 class RuleWarning(SyntabulaWarning):
     """Rows break rules of the schema: many of those drawn, some of those fitted, or all that could be tried."""
 

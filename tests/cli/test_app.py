@@ -104,6 +104,19 @@ class TestMethods:
 
         assert all(info.key in ran.out for info in syntabula.list_synthesizers())
 
+    @pytest.mark.parametrize(
+        ("alias", "key"), [("dp-ctgan", "ctgan"), ("DP-TabDDPM", "tabddpm"), ("dp_synthpop", "synthpop")]
+    )
+    def test_private_forms_have_the_names_of_the_papers(self, run, alias, key):
+        line = next(line for line in run("methods").out.splitlines() if line.startswith(f"  {key} "))
+
+        assert f"also named dp-{key}" in line
+        assert syntabula.synthesizer(alias) is syntabula.synthesizer(key)
+        assert run("methods", alias).out == run("methods", key).out
+        assert syntabula.method_options(alias) == syntabula.method_options(key)
+        with pytest.raises(syntabula.errors.ArgumentError, match="the name 'dp-ctgan' belongs to"):
+            syntabula.register("synthesizer", "dp-ctgan")(type("Other", (syntabula.Independent,), {}))
+
     def test_json_holds_the_same(self, run):
         ran = run("methods", "--json")
 

@@ -119,7 +119,7 @@ CASES = {
         training=Training(steps=250, batch=128, learning_rate=1e-2),
         method="great",
         taught={"training": Training(steps=150, batch=128, learning_rate=1e-2)},
-        refused=r"private form .* privacy/training/records.py\) is missing; use an infinite",
+        refused=r"cannot keep a privacy budget: .* use aim, or argn .* an infinite epsilon",
         spoils=(
             {"facts": {"used": [3, 21]}},
             {"facts": {"places": [1, 10**6, 1]}},

@@ -95,6 +95,19 @@ def assert_within(made: pd.DataFrame) -> None:
     assert not made[["pay", "day", "id"]].isna().any().any()
 
 
+@pytest.mark.parametrize("method", PRIVATE)
+def test_a_budget_so_small_that_noise_cannot_be_drawn_is_refused_before_anything_is_paid(
+    method: str, tmp_path: Path
+) -> None:
+    made = make(method, budget=st.Budget(1e-9, 1e-12), journal=tmp_path / "journal")
+
+    for refused in (lambda: made.fit(table(), SCHEMA), lambda: made.plan(SCHEMA, N)):
+        with pytest.raises(BudgetError, match=r"the budget.* too small .*; raise epsilon"):
+            refused()
+
+    assert not (tmp_path / "journal").exists()
+
+
 @pytest.mark.parametrize("method", METHODS)
 class TestTables:
     @pytest.mark.thorough

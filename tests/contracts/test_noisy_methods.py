@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from record_cases import PRIVATE_CASES, SCHEMA, private, require_library, table
 
 import syntabula as st
-from syntabula.errors import ArgumentError, BudgetError
+from syntabula.errors import ArgumentError, BudgetError, TrainingWarning
 from syntabula.privacy.journal import Journal
+from syntabula.record_models import astray
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
+from syntabula.record_models.tabular_diffusion import TabularDiffusion
 
 NOISY = [*PRIVATE_CASES]
 
@@ -34,7 +37,7 @@ class TestBudget:
     def test_so_small_that_noise_would_be_infinite_is_refused_with_what_to_do(self, kind: str) -> None:
         require_library(kind)
 
-        with pytest.raises(BudgetError, match=r"too small"):
+        with pytest.raises(BudgetError, match=r"the budget.* too small .*; raise epsilon"):
             private(kind, budget=st.Budget(1e-9, 1e-12)).fit(table(100), SCHEMA)
 
 
@@ -62,6 +65,73 @@ class TestRun:
 
         assert short.seconds < 60 < long.seconds
         assert long.steps[-1].name == "train on the records"
+
+
+@pytest.mark.parametrize("kind", NOISY)
+class TestDivergence:
+    @pytest.mark.parametrize("rate", [1.001, 1e10])
+    def test_a_rate_that_no_network_survives_is_refused_before_anything_is_paid(
+        self, kind: str, rate: float
+    ) -> None:
+        with pytest.raises(ArgumentError, match="learning_rate must be a number above 0 and at most 1"):
+            private(kind).with_options(learning_rate=rate)
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.ConditionWarning")
+    def test_what_else_was_paid_for_is_released_and_can_be_loaded(
+        self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        require_library(kind)
+        monkeypatch.setattr(astray, "_FARTHEST", -1.0)  # any training went astray
+
+        with pytest.warns(TrainingWarning, match="Lower learning_rate, which is 0.01, in another run"):
+            release = private(kind).fit(table(), SCHEMA)
+        release.save(tmp_path / "t.syn")
+
+        rows = release.sample(4_000, seed=0)
+        assert st.load(tmp_path / "t.syn").sample(4_000, seed=0).equals(rows)
+        assert (release.sample(5, where={"kind": "large"}, seed=0)["kind"] == "large").all()
+        assert abs((rows["kind"] == "large").mean() - (table()["kind"] == "large").mean()) < 0.05
+        assert abs(np.corrcoef(rows["size"], rows["double"])[0, 1]) < 0.1
+        assert release.privacy.epsilon_spent <= 5.0
+
+    @pytest.mark.parametrize("clip", [1e-300, 1e300])
+    def test_a_clip_of_any_size_leaves_numbers(self, kind: str, clip: float, tmp_path: Path) -> None:
+        require_library(kind)
+        noisy = NoisyTraining(steps=5, rate=0.2, clip=clip)
+
+        private(kind, noisy=noisy, journal=tmp_path / "journal").fit(table(400), SCHEMA).save(
+            tmp_path / "t.syn"
+        )
+
+        assert len(st.load(tmp_path / "t.syn").sample(10)) == 10
+
+
+def test_an_interrupted_training_that_diverges_comes_to_the_same(tmp_path: Path) -> None:
+    require_library("tabular_diffusion")
+    diverging = {
+        "model": TabularDiffusion(units=128, levels=5, steps_back=5, draws=5),
+        "noisy": NoisyTraining(steps=20, rate=0.2, learning_rate=1.0),
+    }
+    times = 0
+
+    def interrupt(step: str, done: float) -> None:
+        nonlocal times
+        times += "s left" in step
+        if times == 1:
+            raise Interrupted
+
+    with pytest.warns(TrainingWarning):
+        whole = private("tabular_diffusion", **diverging).fit(table(400), SCHEMA)
+    with pytest.raises(Interrupted):
+        private("tabular_diffusion", journal=tmp_path / "j", progress=interrupt, **diverging).fit(
+            table(400), SCHEMA
+        )
+    with pytest.warns(TrainingWarning):
+        again = private("tabular_diffusion", journal=tmp_path / "j", resume=True, **diverging).fit(
+            table(400), SCHEMA
+        )
+
+    assert again.sample(300, seed=1).equals(whole.sample(300, seed=1))
 
 
 @pytest.mark.thorough

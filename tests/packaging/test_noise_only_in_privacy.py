@@ -64,6 +64,7 @@ MAY_DRAW = {
     "record_models/latent": "numpy.random",
     "record_models/evolution": "numpy.random",
     "record_models/base": "numpy.random",
+    "record_models/astray": "numpy.random",
     # Rows are generated for teachers to vote on or to have a released mean, from a seed that is no secret: likewise.
     "record_models/generated_rows": "numpy.random",
     "record_models/mean_embedding": "numpy.random",

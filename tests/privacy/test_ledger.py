@@ -27,6 +27,7 @@ from syntabula.privacy.events import (
 from syntabula.privacy.gdp import exponential_epsilon, gaussian_sigma
 from syntabula.privacy.journal import Journal, MemoryJournal
 from syntabula.privacy.ledger import Ledger, Token
+from syntabula.privacy.pricing import counting_event
 from syntabula.privacy.rules import cost_of, rho_of
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5, accounting="zcdp")
@@ -349,3 +350,12 @@ def run_in_threads(work: object) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def test_a_share_whose_noise_could_not_be_drawn_is_refused_before_it_is_spent() -> None:
+    ledger = Ledger(Budget(1e-6, 1e-9))
+
+    with pytest.raises(BudgetError, match=r"too small for any method.*raise epsilon"):
+        counting_event(ledger, 1e-16, sensitivity=1, cells=1)
+
+    assert not ledger.entries

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import ArgumentError, MissingExtraError
+from syntabula.errors import ArgumentError, MissingExtraError, TrainingError, TrainingWarning
 from syntabula.record_models.mean_embedding import MeanEmbedding
 
 SMALL = MeanEmbedding(features=300, rows=96, units=32, steps=300, learning_rate=1e-2)
@@ -44,6 +44,22 @@ def test_without_torch_it_is_said_what_to_install_before_anything_is_read(
 
     with pytest.raises(MissingExtraError, match=r"syntabula\[neural\]"):
         method(model=MeanEmbedding(units=31)).fit(tmp_path / "not there.csv", SCHEMA)
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e30])
+def test_a_generator_that_diverges_leaves_the_marginals_that_were_paid_for(
+    rate: float, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+
+    with pytest.warns(TrainingWarning, match="Lower learning_rate"):
+        release = method().with_options(learning_rate=rate).fit(table(), SCHEMA)
+    release.save(tmp_path / "t.syn")
+
+    rows = st.load(tmp_path / "t.syn").sample(3_000, seed=0)
+    assert abs(rows["size"].mean() - table()["size"].mean()) < 0.5
+    with pytest.raises(TrainingError, match="lower learning_rate"):
+        method(epsilon=math.inf).with_options(learning_rate=1e30).fit(table(), SCHEMA)
 
 
 @pytest.mark.thorough

@@ -177,7 +177,7 @@ class TestReading:
 
 class TestRefusals:
     def test_a_finite_budget(self, folder: Path) -> None:
-        with pytest.raises(BudgetError, match="private form"):
+        with pytest.raises(BudgetError, match="cannot keep a privacy budget"):
             method(folder, epsilon=1.0)
 
     def test_a_record_that_is_longer_than_the_model_reads(self, tmp_path: Path) -> None:

@@ -9,16 +9,20 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, BudgetError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event, ExactEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.gdp import laplace_epsilon
 from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import LARGEST_SCALE
 from syntabula.privacy.rules import RULES, Price
 from syntabula.privacy.units import Unit
 
 CountingEvent = GaussianEvent | LaplaceEvent | ExactEvent
 EventT = TypeVar("EventT", bound=Event)
+
+_OF_A_SHARE = 2.0**14
+"""How much more noise than on one count that takes the whole budget there may be on what takes a share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,34 @@ def bought(
     """
     if ledger.budget.currency == "none":
         return ExactEvent(what)
-    return cast(EventT, RULES[kind].bought(_price(ledger, share, of_units=of_units), **query))
+    rule = RULES[kind]
+    event = rule.bought(_price(ledger, share, of_units=of_units), **query)
+    if rule.parameter in ("sigma", "scale") and getattr(event, rule.parameter) > LARGEST_SCALE:
+        raise too_small(ledger.budget)
+    return cast(EventT, event)
+
+
+def enough(budget: Budget) -> Budget:
+    """Return a budget, unless the smallest share of a method might buy noise that is too large to be drawn.
+
+    Raises:
+        BudgetError: If one count that took the whole budget had noise close to that.
+    """
+    try:
+        deviation = standard_deviation(whole_count(budget, 1))
+    except BudgetError:  # not even a float has such noise
+        raise too_small(budget) from None
+    if deviation * _OF_A_SHARE > LARGEST_SCALE:
+        raise too_small(budget)
+    return budget
+
+
+def too_small(budget: Budget) -> BudgetError:
+    """Return the error of a budget whose noise would hide any table."""
+    return BudgetError(
+        f"the budget, of epsilon {budget.epsilon:.3g}, is too small for any method: its noise would hide every table, "
+        "and nothing was drawn for it; raise epsilon, or delta where the budget has one"
+    )
 
 
 def vector_event(

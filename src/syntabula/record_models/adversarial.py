@@ -89,6 +89,11 @@ class Adversarial(LatentRows):
         )
 
     @property
+    def starts_at_marginals(self) -> bool:
+        """Whether a network that noise trains draws the one-way marginals from the start: yes."""
+        return True
+
+    @property
     def noisy_levels(self) -> int:
         """Most codes of a column that a training with noise tells apart."""
         return self.levels

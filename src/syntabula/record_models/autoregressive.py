@@ -68,6 +68,11 @@ class Autoregressive(CodesNetwork):
         )
 
     @property
+    def starts_at_marginals(self) -> bool:
+        """Whether a network that noise trains draws the one-way marginals from the start: yes."""
+        return True
+
+    @property
     def _n_waves(self) -> int:
         return self.waves
 

@@ -32,6 +32,11 @@ class RecordModel(Model, Protocol):
         return None
 
     @property
+    def starts_at_marginals(self) -> bool:
+        """Whether a network that noise trains draws the one-way marginals from the start, and in the end again."""
+        return False
+
+    @property
     def can_stop_early(self) -> bool:
         """Whether its losses on records held out from training say when to stop."""
         return True

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula._planning import PlannedStep, Progress
+from syntabula.errors import TrainingError
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
 from syntabula.models.storage import check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.record_models.astray import unless_astray
 from syntabula.record_models.mean_embedding import MeanEmbedding
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
@@ -68,6 +70,14 @@ class EmbeddingLearner:
         progress(_EMBED, 0.05)
         sums = start.doors.features.sum(features, share=share * (1 - ONE_WAY_SHARE), step=_EMBED)
         progress("train the generator", 0.1)
-        model = self.model.trained(merged, features, sums.values, sigma=sums.sigma, seed=self.seed)
+        model: Model | None = None
+        try:
+            model = self.model.trained(merged, features, sums.values, sigma=sums.sigma, seed=self.seed)
+        except TrainingError:
+            if not sums.sigma:
+                raise
         progress("train the generator", 1.0)
+        if sums.sigma:
+            model = unless_astray(model, start, self.model.learning_rate)
+        assert model is not None
         return start.restored(model), None

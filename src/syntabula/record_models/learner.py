@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import numpy as np
+
 from syntabula._arguments import refusal
 from syntabula._planning import PlannedStep, Progress
 from syntabula._threads import one_thread_for_products
@@ -18,6 +20,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.training.prices import require_training
+from syntabula.record_models.astray import unless_astray
 from syntabula.record_models.base import RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
@@ -115,6 +118,9 @@ class RecordLearner:
         if self.is_private and self.model.noisy_levels is not None:
             start = start.merged(self.model.noisy_levels)
         model = self._trained(start, share * (1 - ONE_WAY_SHARE), progress)
+        if self.is_private:
+            weighed = not self.model.starts_at_marginals
+            model = unless_astray(model, start, self.noisy.learning_rate, weighed=weighed)
         return start.raked(model), None
 
     def _trained(self, start: OneWayStart, share: Fraction, progress: Progress) -> Model:
@@ -130,7 +136,9 @@ class RecordLearner:
                 seed=self.seed,
             )
             noisy = {c: project_simplex(v, total) for c, v in one_way_counts(measured).items()}
-            return self.model.trained_with_noise(doors.domain, noisy, doors.records, paid, progress)
+            # What follows from weights that went astray may be no numbers.
+            with np.errstate(all="ignore"):
+                return self.model.trained_with_noise(doors.domain, noisy, doors.records, paid, progress)
         records = doors.records.exact(step=TRAIN)
         one_way = one_way_counts(measured)
         model = self.model.with_texts(doors.texts)

@@ -14,7 +14,7 @@ import numpy as np
 from syntabula._arguments import count, near, normalise, positive, text, words
 from syntabula._planning import FitCost
 from syntabula._threads import training_threads
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, TrainingError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.fourier import FourierFeatures, draw_features
@@ -33,7 +33,7 @@ _TOLERANCE = 1e-3
 _RATES = ((0.5, 1.0), (0.25, 0.3), (0.25, 0.1))
 """Parts of the steps, and their learning rates as parts of the first."""
 _RAKED = 10
-_TIMED_STEPS = 1
+_TIMED_STEPS, _TIMED_RATE = 1, 3e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,6 +139,9 @@ class MeanEmbedding(Model):
             sums: Their noisy sums over the records, as `FeatureCurator.sum` returns them.
             sigma: Standard deviation of the noise on each.
             seed: Of the network's input and first weights.
+
+        Raises:
+            TrainingError: If it came to no numbers.
         """
         domain = features.domain
         total = max(consistent_total(one_way), 1.0)
@@ -168,7 +171,12 @@ class MeanEmbedding(Model):
                     tolerance=_TOLERANCE,
                     stop_at_noise=True,
                 )
-            table = network.table().cpu().numpy()
+            table = network.table().detach().cpu().numpy()
+        if not np.isfinite(table).all():
+            raise TrainingError(
+                "the rows of the generator were no finite numbers any more; lower learning_rate, which is "
+                f"{self.learning_rate:g}"
+            )
         counts = {m.clique[0]: m.values for m in one_way}
         rows = ProductMixture(domain, _raked(domain, table, counts))
         return replace(self, _domain=domain, _total=total, _rows=rows)
@@ -239,6 +247,8 @@ def _timed_step(model: MeanEmbedding, sizes: tuple[int, ...]) -> float:
     taken = []
     for steps in (4, 4 + 4 * _TIMED_STEPS):
         began = process_time()
-        replace(model, steps=steps).trained(one_way, features, sums, sigma=1e-9, seed=0)
+        replace(model, steps=steps, learning_rate=_TIMED_RATE).trained(
+            one_way, features, sums, sigma=1e-9, seed=0
+        )
         taken.append(process_time() - began)
     return max((taken[1] - taken[0]) / (4 * _TIMED_STEPS), 1e-6) / model.threads

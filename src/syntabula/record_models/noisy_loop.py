@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _STEPS, _LEAST_STEPS, _MOST_STEPS = 300, 100, 2000
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CHECKPOINTS = 5
+_LARGEST = 1e15
 _TIMED_STEPS = 3
 _TIMED_SCALE = 2.0**30
 
@@ -54,6 +55,8 @@ class NoisyTraining:
         rate: Chance of each record to be in a step.
         clip: Largest L2 length of the gradient of a record's loss.
         learning_rate: Of AdamW, at its largest; it grows for the first steps and then falls along half a cosine to zero.
+            A step moves each weight by about as much, so it is at most 1: no network survives more, and its steps would
+            be paid for.
         average: How much of the running mean of the weights is kept at each step.
     """
 
@@ -69,7 +72,7 @@ class NoisyTraining:
             steps=count().or_none,
             rate=real("a number above 0 and at most 1", lambda number: 0 < number <= 1),
             clip=positive,
-            learning_rate=positive,
+            learning_rate=real("a number above 0 and at most 1", lambda number: 0 < number <= 1),
             average=real("a number of at least 0 and below 1", lambda number: 0 <= number < 1),
         )
 
@@ -250,7 +253,8 @@ def _take_steps(
         if isinstance(network, Followed):
             network.follow(step)
         for name, gradient in session.gradient().items():
-            network.parameters[name].grad = gradient
+            # Whatever clip and noise are, moments stay numbers.
+            network.parameters[name].grad = gradient.clamp(-_LARGEST, _LARGEST)
         weights.step(step / steps, step)
         if (step + 1) % every == 0 or step + 1 == steps:
             session.checkpoint(weights.state())

@@ -68,6 +68,11 @@ class TabularDiffusion(CodesNetwork):
             draws=count().or_none,
         )
 
+    @property
+    def starts_at_marginals(self) -> bool:
+        """Whether a network that noise trains draws the one-way marginals from the start: yes."""
+        return True
+
     def restricted(self, weights: Weights) -> Restricted:
         """Return the records that satisfy conditions: rows are drawn, and those that satisfy them kept.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, positive, refusal, share
 from syntabula._planning import FitCost, PlannedStep, Progress
 from syntabula._threads import one_thread_for_products
+from syntabula.errors import TrainingError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.nearness import Agreement, Vectors, full_agreement, squared_agreement
@@ -21,6 +22,7 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.pricing import NoisyVector
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.training.teachers import Council
+from syntabula.record_models.astray import is_astray, warn_astray
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.generated_rows import (
     code_shares,
@@ -33,6 +35,7 @@ from syntabula.record_models.generated_rows import (
 from syntabula.record_models.learner import ONE_WAY
 from syntabula.record_models.loop import Training
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
+from syntabula.record_models.population import EvolvedRows
 from syntabula.record_models.representation import ColumnLookup, column_lookups, one_way_counts
 
 _MOST_LABELS = 32
@@ -247,7 +250,8 @@ class TeachingLearner:
         paid = share * teaching.round_share
         labels = teaching.labels_for(council, paid)
         rows = independent_rows(shares, domain, teaching.rows, self.seed)
-        model = self.model
+        model: Model = self.model
+        diverged, weighed = False, not self.model.starts_at_marginals
         for r in range(teaching.rounds):
             progress(_vote(r), r / teaching.rounds)
             # The rows are in random order.
@@ -258,12 +262,29 @@ class TeachingLearner:
             is_last = r == teaching.rounds - 1
             # The last generator says how many records there are.
             followed = drawn_again(rows, weights, total if is_last else teaching.rows, self.seed + r)
-            model = self.model.trained(
-                domain, one_way, followed, self.training, self._within(progress, r), seed=self.seed + r
-            )
+            made = self._generator(domain, one_way, followed, self._within(progress, r), r)
+            diverged = made is None or is_astray(made, shares, weighed=weighed)
+            # The rows hold all that was paid for so far.
+            model = EvolvedRows.of(followed, total) if made is None or diverged else made
             if not is_last:
                 rows = model.sample(teaching.rows, np.random.default_rng([self.seed, r]))
+        if diverged:
+            warn_astray(self.training.learning_rate, "rows are those that the student weighed")
         return start.raked(model), None
+
+    def _generator(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        rows: EncodedTable,
+        progress: Progress,
+        r: int,
+    ) -> Model | None:
+        """Return a generator of rows like those of a round; None if its training came to no numbers."""
+        try:
+            return self.model.trained(domain, one_way, rows, self.training, progress, seed=self.seed + r)
+        except TrainingError:
+            return None
 
     def _within(self, progress: Progress, r: int) -> Progress:
         """Return what tells the progress of a round as a part of all rounds."""

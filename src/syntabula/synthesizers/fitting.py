@@ -21,6 +21,7 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
+from syntabula.privacy.pricing import enough
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
@@ -76,6 +77,7 @@ def fit(
 
     With `judging`, part of the budget measures how good the model is.
     """
+    enough(budget_of(method))
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
         declared = learned_part(schema)

@@ -59,8 +59,9 @@ class GReaT(RecordTrained):
     key: ClassVar[str] = "great"
     paper: ClassVar[str] = "Borisov et al. 2023, GReaT"
     why_not_private: ClassVar[str] = (
-        "great trains on records, and its private form (noisy gradients through the door of privacy/training/records.py) "
-        "is missing; use an infinite epsilon where the table needs no privacy, or a method such as AIM where it does"
+        "great cannot keep a privacy budget: a language model has so many weights that the noise that protects the "
+        "records would drown what it learns of a table; where the table needs privacy, use aim, or argn for a network "
+        "that draws column by column, and an infinite epsilon where it needs none"
     )
 
     parts: ClassVar[tuple[str, ...]] = ("model", "training", "pretrained")

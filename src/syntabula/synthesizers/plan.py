@@ -15,7 +15,7 @@ from syntabula.marginals.point_folds import HELD_VALUES
 from syntabula.prepare.division import prepare
 from syntabula.prepare.preparation import Preparation, usual_bins
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.pricing import standard_deviation, whole_count
+from syntabula.privacy.pricing import enough, standard_deviation, whole_count
 from syntabula.privacy.statement import folded
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.units import RECORD, Unit
@@ -277,7 +277,7 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
 
 def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:
     schema, physical, n_rows, types_found = table.schema, table.physical, table.n_rows, table.types_found
-    budget = budget_of(method)
+    budget = enough(budget_of(method))
     if is_whole(schema):
         codec = guessed_codec(method, schema, n_rows)
         return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)

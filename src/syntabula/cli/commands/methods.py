@@ -52,12 +52,16 @@ def _list(console: Console) -> None:
     lines = ["Methods, for --method:"]
     for method in known:
         paper = f" ({method.paper})" if method.paper else ""
-        lines.append(f"  {method.key:<{width}}  {method.summary}{paper}")
+        also = "".join(f"; also named {alias}" for alias in method.aliases)
+        lines.append(f"  {method.key:<{width}}  {method.summary}{paper}{also}")
     titles = ("Selectors, for --selector:", "Models, for --model:", "Discretizers, for --discretizer:")
     for title, parts in zip(titles, (selectors, models, discretizers), strict=True):
         lines += ["", title, *(f"  {info.key:<{width}}  {info.summary}" for info in parts)]
     facts = {
-        "methods": [{"key": m.key, "name": m.name, "summary": m.summary, "paper": m.paper} for m in known],
+        "methods": [
+            {"key": m.key, "name": m.name, "summary": m.summary, "paper": m.paper, "aliases": [*m.aliases]}
+            for m in known
+        ],
         "selectors": [{"key": s.key, "summary": s.summary} for s in selectors],
         "models": [{"key": m.key, "summary": m.summary} for m in models],
         "discretizers": [{"key": d.key, "summary": d.summary} for d in discretizers],

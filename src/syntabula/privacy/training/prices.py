@@ -23,6 +23,7 @@ from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
 from syntabula.privacy.conversion import mu_from_epsilon
 from syntabula.privacy.events import TrainingEvent
+from syntabula.privacy.noise import LARGEST_SCALE
 from syntabula.privacy.rounding import float_below, root_below
 from syntabula.privacy.training.grid import Grid, noise_scale
 from syntabula.privacy.training.sampled import training_mu
@@ -83,7 +84,10 @@ def training_event(
     # Read once with any noise, so that a rate or a number of steps outside its range is named as such.
     asked = TrainingEvent(1.0, rate, steps, clip, cells, delta)
     multiplier = training_noise(cost, asked.rate, asked.steps, delta)
-    return TrainingEvent(multiplier, rate, steps, clip, cells, delta)
+    event = TrainingEvent(multiplier, rate, steps, clip, cells, delta)
+    if noise_scale(event) > LARGEST_SCALE:
+        raise _drowned()
+    return event
 
 
 def training_cost(event: TrainingEvent) -> Fraction:
@@ -159,7 +163,7 @@ def training_noise(
     while (spent := _mu_or_infinite(high, rate, steps, delta)) > mu:
         low, high = high, high * max(1.05, min(2.0, spent / mu))
         if high > 1e9:
-            raise BudgetError("the cost is too small: the noise it buys would drown any gradient")
+            raise _drowned()
     bought = spent
     if not low:
         low = high
@@ -180,6 +184,13 @@ def training_noise(
         else:
             high, bought = middle, spent
     return high
+
+
+def _drowned() -> BudgetError:
+    return BudgetError(
+        "the budget is too small for this training: its noise would drown any gradient; raise epsilon or delta, or take "
+        "fewer steps"
+    )
 
 
 def _missing(steps: int, cells: int) -> Fraction:

@@ -1,0 +1,65 @@
+"""Which trained models are taken for those that went astray."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.record_models.astray import is_astray
+from syntabula.record_models.population import EvolvedRows
+
+DOMAIN = Domain(("few", "many"), (5, 20_000), frozenset())
+EVEN = {"few": np.full(5, 1 / 5), "many": np.full(20_000, 1 / 20_000)}
+
+
+def rows(few: np.ndarray, many: np.ndarray) -> EvolvedRows:
+    return EvolvedRows.of(EncodedTable(DOMAIN, (few.astype(np.uint64), many.astype(np.uint64))), few.size)
+
+
+def drawn(n: int, size: int) -> np.ndarray:
+    return np.random.default_rng(size).integers(0, size, n)
+
+
+class TestRows:
+    @pytest.mark.parametrize("n", [300, 4_000])
+    def test_by_chance_alone_none_is_astray_however_many_codes_there_are(self, n: int) -> None:
+        assert not is_astray(rows(drawn(n, 5), drawn(n, 20_000)), EVEN)
+
+    @pytest.mark.parametrize("column", ["few", "many"])
+    def test_a_single_code_in_place_of_many_is_found(self, column: str) -> None:
+        few, many = drawn(4_000, 5), drawn(4_000, 20_000)
+
+        found = rows(few * (column != "few"), many * (column != "many"))
+
+        assert is_astray(found, EVEN)
+        assert is_astray(found, EVEN, weighed=True) == (column == "few")
+
+    def test_rows_that_lack_no_frequent_code_can_be_weighed(self) -> None:
+        few = np.concatenate([drawn(400, 5), np.zeros(3_696, np.int64)])
+
+        found = rows(few, drawn(4_096, 20_000))
+
+        assert is_astray(found, EVEN)
+        assert not is_astray(found, EVEN, weighed=True)
+
+
+class TestNumbers:
+    def test_what_is_no_number_is_found_and_so_are_rows_that_cannot_be_drawn(self) -> None:
+        class Broken(EvolvedRows):
+            kind = "broken"
+
+            def state(self):  # type: ignore[no-untyped-def]
+                facts, arrays = super().state()
+                return facts, arrays | {"weights": np.array([np.inf])}
+
+        class Stuck(EvolvedRows):
+            kind = "stuck"
+
+            def sample(self, n, rng, given=None):  # type: ignore[no-untyped-def]
+                raise ValueError("probabilities contain NaN")
+
+        table = EncodedTable(DOMAIN, (drawn(400, 5).astype(np.uint64), drawn(400, 20_000).astype(np.uint64)))
+
+        assert is_astray(Broken.of(table, 400), EVEN)
+        assert is_astray(Stuck.of(table, 400), EVEN)
