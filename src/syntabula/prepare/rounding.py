@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -29,6 +31,9 @@ FEW_ATOMS = 5
 
 CLEAR = 3.0
 """Standard deviations of the noise above which a level is taken to occur."""
+
+OTHERS_BY_NOISE = 1e-4
+"""Probability with which noise alone makes a level of other values that is worth a question."""
 
 
 def steps_of(column: Ordered) -> tuple[Fraction, ...]:
@@ -79,11 +84,36 @@ class CountedLevels:
             return None
         return next(self.steps[i] for i in few if shares[i] >= NEARLY_ALL * shares[few[-1]])
 
-    def beside(self, atoms: Atoms) -> Roundness | None:
+    def others(self, unit: Fraction, *, least: float) -> tuple[Fraction, ...]:
+        """Return the finer steps at which many values lie that are no multiples of a step.
+
+        Args:
+            unit: One of the steps.
+            least: Smallest number of values that is worth a question.
+
+        Returns:
+            The step of each level that holds more than noise explains; 0 for values that are multiples of none.
+        """
+        enough = max(self.answer.above_noise(OTHERS_BY_NOISE), least)
+        # Integers are multiples of the last step; only noise says otherwise.
+        steps = self.steps if self.integer else (*self.steps, Fraction(0))
+        levels = zip(steps, self.answer.values, strict=False)
+        return tuple(step for step, counted in levels if step < unit and counted > enough)
+
+    def finest(self, lower: float, upper: float, among: Sequence[Fraction]) -> Fraction | None:
+        """Return the finest of some steps whose multiples within bounds are few; None if those of none are."""
+        few = [s for s in among if s and n_candidates(lower, upper, s) <= MOST_POINTS]
+        return few[-1] if few else None
+
+    def beside(self, atoms: Atoms, unit: Fraction = Fraction(0)) -> Roundness | None:
         """Return how round values are, apart from atoms that stand out among the atoms of their level.
 
         Atoms of a level that are alike belong to its values: the others of that level lie elsewhere, where they are as
-        frequent beside those of other levels.
+        frequent beside those of other levels. This is not so of levels whose other values are too many to be counted.
+
+        Args:
+            atoms: The atoms.
+            unit: Step at which values were counted; at finer ones only frequent values were found.
 
         Returns:
             The roundness, of all values if noise hides the others; None if it hides all.
@@ -92,13 +122,17 @@ class CountedLevels:
         every = self.answer.values
         levels = levels_of(np.array(atoms.points, dtype=kind), self.steps, integer=self.integer)
         counts = np.array(atoms.counts)
-        apart = np.zeros(every.size)
+        apart, hidden = np.zeros(every.size), np.full(every.size, CLEAR * self.answer.sigma)
         for level in np.unique(levels):
             alike = counts[levels == level]
             usual = float(np.median(alike)) if alike.size >= FEW_ATOMS else 0.0
+            # 0 is a multiple of all.
+            if (*self.steps, Fraction(0), self.steps[0])[level] < unit:
+                usual = 0.0
+                hidden[level] = CLEAR * math.hypot(self.answer.sigma, atoms.deviation * math.sqrt(alike.size))
             apart[level] = np.maximum(alike - usual, 0.0).sum()
         for rest in (every - apart, every):
-            shares = self._clear(rest[:-1])
+            shares = np.where(rest[:-1] > hidden[:-1], rest[:-1], 0.0)
             if self.integer:
                 # Every integer is a multiple of the last step, which is 1; only noise says otherwise.
                 shares[-1] = 0.0
