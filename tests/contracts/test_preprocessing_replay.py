@@ -273,7 +273,7 @@ class TestFrequentValues:
         assert "find the roundness of 'hours'" in events
 
     def test_a_value_that_one_record_has_is_found_out(self, tmp_path, monkeypatch):
-        from syntabula.privacy.doors import frequent_values as doors
+        from syntabula.privacy.doors import scores as doors
 
         # The planted bug: positions among the values that occur, whatever their noisy counts.
         def leaky(token, noise, counts, n_public):

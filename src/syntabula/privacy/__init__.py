@@ -10,7 +10,7 @@
 4. Drawing: `noise`, `mechanisms` (the only functions that see an exact statistic and release a value), `resume` (why an
    interrupted run that is resumed pays once for each answer).
 5. Queries, in `doors`: to tables in `scores` (sensitivities, with proofs), `tables` and `queries`; to one raw column in
-   `frequent_values`, `columns` and `labels`. Exact counts, ranks and sums, which they ask for, are found in the room of marginals.
+   `columns` and `labels`. Exact counts, ranks and sums, which they ask for, are found in the room of marginals.
 6. Reporting: `statement_facts`, `statement`.
 
 A release of marginals loads no file of `training`; leave it out to audit one.

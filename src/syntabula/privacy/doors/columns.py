@@ -17,8 +17,7 @@ from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.distinct import CountedPoints
 from syntabula.marginals.point_folds import CUTS_AHEAD, as_cuts, halving_cuts
 from syntabula.marginals.sorted_points import FRACTION_STEPS, SortedPoints
-from syntabula.privacy.doors.frequent_values import frequent_values, record_size, unpacked
-from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
+from syntabula.privacy.doors.scores import frequent_values, quantile_scores, shortfall_scores, unpacked
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
 from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
@@ -346,14 +345,8 @@ class ColumnCurator:
         Raises:
             BudgetExceededError: If too little delta is reserved (`Budget.with_failure_delta`).
         """
-        event = bought(
-            self._ledger,
-            share,
-            ThresholdEvent,
-            what="frequent values",
-            of_units=self._of_units,
-            failure=delta,
-        )
+        buy = partial(bought, self._ledger, share, ThresholdEvent, of_units=self._of_units)
+        event = buy(what="frequent values", failure=delta)
         known = as_cuts(public, self._sorted().kind)
 
         def draw(token: Token) -> NoisyArray:
@@ -364,8 +357,8 @@ class ColumnCurator:
             step=step,
             query=[most, least, *public],
             draw=draw,
-            longest=(most + known.size) * record_size(known.dtype),
-            is_readable=lambda answer: answer.size % record_size(known.dtype) == 0,
+            longest=(most + known.size) * (known.itemsize + 8),
+            is_readable=lambda answer: answer.size % (known.itemsize + 8) == 0,
         )
         return unpacked(answered, known.dtype)
 
