@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from small_settings import takes
 from small_tables import neighbours_by_person, persons, with_another_person
-from test_preprocessing_replay import DISCRETIZERS, LOOSE, PURE, ReplayingPersons, settings
+from test_preprocessing_replay import (
+    DISCRETIZERS,
+    GRID,
+    LOOSE,
+    PURE,
+    ReplayingPersons,
+    settings,
+    with_prices,
+)
 from test_preprocessing_replay import compare_with as compare_preparing
 from test_record_and_replay import BUDGETS, METHODS, NETWORKS, compare_with
 
@@ -80,6 +88,21 @@ class TestPreprocessing:
 
         assert pairs >= 5
         assert {ThresholdEvent} <= {type(spent.event) for spent in run.spends}
+
+    def test_values_off_the_grid_of_a_column(self, tmp_path):
+        frame, schema = with_prices()
+        frame["who"] = [f"person {i * 7 % 300}" for i in range(len(frame))]
+        declared = st.Schema({**schema.columns, "who": st.Identifier()}, unit="who", rows_per_unit=3)
+        persons = frame["who"].iloc[[0, 1, 420, -1]]
+        others = [(who, frame[frame["who"] != who].reset_index(drop=True)) for who in persons]
+        options = {"budget": GRID, "bins": 60, "preprocessing": st.Preprocessing(share=0.8)}
+        pairs, run = compare_preparing(
+            1, tmp_path, frame, declared, others, replaying=ReplayingPersons, **options
+        )
+
+        assert pairs == 4
+        steps = {type(s.event): s.step for s in run.spends}
+        assert steps[ThresholdEvent] == "find the frequent values of 'price'"
 
     @pytest.mark.thorough
     def test_a_text_file_whose_types_are_found(self, tmp_path):

@@ -39,6 +39,7 @@ from syntabula.privacy.noise import SeededNoise
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", PrivacyWarning)
     LOOSE = st.Budget.zcdp(400.0, 1e-5)
+    GRID, PURE_GRID = st.Budget(epsilon=60.0, delta=1e-4), st.Budget.pure(200.0)
 PURE = st.Budget.pure(2.0)
 DISCRETIZERS = ["uniform", "quantile", "kmeans", "privtree"]
 
@@ -54,7 +55,9 @@ class ReplayingLabels(ReplayingNoise):
             return super()._answer(kind, exact, scale)
         fewer = expected.exact.size - exact.size
         assert 0 < fewer <= self.rows, "more labels are gone than one may hold"
-        for gone in itertools.combinations(np.flatnonzero(expected.exact <= self.rows), fewer):
+        # Public labels come first, and are never gone.
+        may_be_gone = np.flatnonzero((expected.exact <= self.rows) & (expected.exact > 0))[::-1]
+        for gone in itertools.combinations(may_be_gone, fewer):
             left = np.delete(expected.exact, gone)
             if (
                 left.sum() - exact.sum() + expected.exact[[*gone]].sum() <= self.rows
@@ -241,6 +244,17 @@ def with_money() -> tuple[pd.DataFrame, st.Schema]:
     return frame, st.Schema(declared)
 
 
+def with_prices() -> tuple[pd.DataFrame, st.Schema]:
+    """Return a table of prices and hours of which most are multiples of 5, and a few are one other value."""
+    prices = [5.0 * (i % 20) for i in range(400)] + [49.99] * 150 + [7.77]
+    hours = [5 * (i % 25) for i in range(525)] + [37] * 25 + [38]
+    declared = {
+        "price": st.Numeric(0, 1e4, decimals=2, nullable=True),
+        "hours": st.Numeric(0, 120, integer=True),
+    }
+    return pd.DataFrame({"price": prices, "hours": hours}), st.Schema(declared)
+
+
 class TestFrequentValues:
     """Atoms and roundness, where values are counted and where the question about them may fail."""
 
@@ -259,10 +273,10 @@ class TestFrequentValues:
         assert "find the roundness of 'hours'" in events
 
     def test_a_value_that_one_record_has_is_found_out(self, tmp_path, monkeypatch):
-        from syntabula.privacy.doors import columns as doors
+        from syntabula.privacy.doors import scores as doors
 
         # The planted bug: positions among the values that occur, whatever their noisy counts.
-        def leaky(token, noise, counts):
+        def leaky(token, noise, counts, n_public):
             event = token.consume()
             exact = counts.reveal_inside_privacy()
             return np.arange(exact.size), noise.discrete_gaussian(exact, event.sigma)
@@ -273,6 +287,20 @@ class TestFrequentValues:
 
         with pytest.raises(AssertionError):
             self.compared(frame, schema, tmp_path, options)
+
+    @pytest.mark.parametrize("budget", [GRID, PURE_GRID], ids=["gdp", "pure"])
+    def test_neighbours_of_values_off_a_grid(self, budget, tmp_path):
+        frame, schema = with_prices()
+        chosen = st.Preprocessing(share=0.5)
+        options = {"budget": budget, "preprocessing": chosen, "bins": 60}
+
+        first = self.compared(frame, schema, tmp_path, options)
+
+        events = {s.step: s.event for s in first.spends}
+        prices, hours = (events[f"find the frequent values of {name!r}"] for name in frame)
+        assert isinstance(prices, ThresholdEvent if budget is GRID else LaplaceEvent)
+        # All 121 values of the small domain are counted, each with what lies after it.
+        assert hours.cells == 121
 
     def compared(self, frame, schema, folder, options) -> Run:
         first = Run(frame, schema, RecordingNoise(SeededNoise(0)), folder, **options)

@@ -25,6 +25,8 @@ MAY_DRAW = {
     # Rows of a released model are tried, to say how many satisfy conditions: post-processing.
     "models/restricted": "numpy.random",
     "synthesizers/ruled_conditions": "numpy.random",
+    # Likewise, to see whether columns follow each other within bins.
+    "synthesizers/conditions": "numpy.random",
     # Public example tables are simulated; they hold nobody's data.
     "datasets": "numpy.random",
     # Synthetic columns are shuffled for a comparison: post-processing as well.

@@ -136,6 +136,12 @@ class TestFrequent:
         assert {scale for _, _, scale in noise.calls} == {2.0}
         assert (kept.tolist(), noisy.tolist()) == ([0, 1, 3, 4], [10, 11, 10, 33])
 
+    def test_public_categories_are_released_whatever_their_count(self):
+        counts, threshold = np.array([0, 1, 30, 2, 12]), ThresholdEvent(2.0, 10.0, bounded=True)
+        for event, expected in ((threshold, [0, 1, 2, 4]), (ExactEvent("categories"), [0, 1, 2, 3, 4])):
+            kept, _ = frequent(Paid(event), SeededNoise(0), Sensitive(counts), 2)
+            assert kept.tolist() == expected
+
     def test_of_an_exact_event_leaves_out_what_a_single_record_holds(self):
         noise = Watched()
         kept, counts = frequent(Paid(ExactEvent("categories")), noise, Sensitive(self.HELD))

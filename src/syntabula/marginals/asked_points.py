@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.parts import Fold, State
 from syntabula.marginals.point_folds import CodeFold, CutFold, DistinctFold, SumFold, as_cuts
-from syntabula.marginals.sorted_points import CountedPoints, SortedPoints, check_cells
+from syntabula.marginals.sorted_points import CountedPoints, SortedPoints, after, check_cells
 
 
 class AskedColumn(Protocol):
@@ -87,11 +87,7 @@ class AskedPoints:
     def without(self, values: Sequence[float]) -> AskedPoints:
         """Return the other values."""
         points = as_cuts(values, self.kind)
-        if self.integer:
-            after: list[Any] = [int(p) + 1 for p in points]
-        else:
-            after = np.nextafter(points, np.inf).tolist()
-        counts = self.ranks(after) - self.ranks(points.tolist())
+        counts = self.counts_of(points)
         removed = self.removed
         if removed.values.size:
             points, counts = (
@@ -111,6 +107,10 @@ class AskedPoints:
             code.add(state, self.removed)
         rest = counts - code.counts(state)
         return CountedPoints(np.flatnonzero(rest).astype(np.int64), rest[rest > 0])
+
+    def counts_of(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the number of records of each of some values; see `SortedPoints.counts_of`."""
+        return self.ranks(after(values)) - self.ranks(values.tolist())
 
     def ranks(
         self, cuts: Sequence[float], ahead: Callable[[], Sequence[float]] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -71,6 +72,13 @@ def check_cells(edges: Sequence[float]) -> None:
         raise ArgumentError("cells need at least two edges, in ascending order")
 
 
+def after(values: NDArray[Any]) -> list[Any]:
+    """Return the next number of its type after each value, a Python integer where it is none of the type."""
+    if values.dtype == np.float64:
+        return [math.nextafter(value, math.inf) for value in values.tolist()]
+    return [value + 1 for value in values.tolist()]
+
+
 class SortedPoints:
     """Values in ascending order, a copy of 8 bytes each. All answers are exact, so none may leave `privacy`.
 
@@ -112,6 +120,10 @@ class SortedPoints:
         """Return the values that at least so many records share, in ascending order, and the number of these."""
         every = self.distinct()
         return every.where(every.counts >= least)
+
+    def counts_of(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the number of records of each of some values [k], which have the type of these."""
+        return self.ranks(after(values)) - self.ranks(values.tolist())
 
     def ranks(
         self, cuts: Sequence[float], ahead: Callable[[], Sequence[float]] | None = None

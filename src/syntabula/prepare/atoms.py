@@ -1,19 +1,19 @@
-"""Values that are frequent or round in an ordered column, found under differential privacy."""
+"""Values that are frequent in an ordered column, found under differential privacy."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.roundness import LARGEST, Roundness, first_multiples, levels_of, multiples_at
+from syntabula.bins.roundness import first_multiples, multiples_at
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
-from syntabula.table.schema.columns import MICROSECONDS, Datetime, Numeric, Ordered, Time
 
 MOST_POINTS = 4096
 """Largest number of grid points that are all counted; their noise needs no delta, and its threshold is lower."""
@@ -52,11 +52,13 @@ class Atoms:
         points: The values, ascending: integers of a grid, or floats.
         counts: Their noisy counts.
         is_all: Whether the column seems to hold nothing else.
+        deviation: Standard deviation of the noise of the counts; 0 if it is not known.
     """
 
     points: tuple[int | float, ...] = ()
     counts: tuple[float, ...] = ()
     is_all: bool = False
+    deviation: float = 0.0
 
     def if_all(self, n_estimated: float) -> Atoms | None:
         """Return these atoms if they are all that a column of so many records holds; None if not, or if unknown (0)."""
@@ -67,7 +69,21 @@ class Atoms:
     def largest(self, most: int) -> Atoms:
         """Return the atoms with the largest noisy counts."""
         kept = sorted(sorted(range(len(self.points)), key=lambda i: -self.counts[i])[:most])
-        return Atoms(tuple(self.points[i] for i in kept), tuple(self.counts[i] for i in kept))
+        points, counts = (tuple(every[i] for i in kept) for every in (self.points, self.counts))
+        return replace(self, points=points, counts=counts)
+
+
+@dataclass(frozen=True)
+class Others:
+    """What is known of values that are no multiples of the step that most values are multiples of.
+
+    Attributes:
+        finest: Step whose multiples are all counted where exact values cannot be asked for; None if there are too many.
+        n_values: Released number of values of the column.
+    """
+
+    finest: Fraction | None
+    n_values: float
 
 
 def needs_delta(lower: float, upper: float, integer: bool) -> bool:
@@ -86,6 +102,7 @@ def find_atoms(
     upper: float,
     *,
     unit: Fraction | None,
+    others: Others | None = None,
     count: int,
     n_estimated: float,
     share: Fraction,
@@ -98,27 +115,37 @@ def find_atoms(
     counted with noise, and so are 0 and both bounds. An atom then holds more than twice what is usual around it, by more
     than noise explains. Otherwise the question that finds categories is asked of the exact values
     (`ColumnCurator.frequent`), for which a part of delta is set aside; without one, 0 and both bounds alone are counted.
+    Where most but not all records lie at round numbers, that question counts these too, for the same share.
 
     Args:
         column: The values, within the bounds.
         lower: Lower bound, an integer for a column on a grid.
         upper: Upper bound.
         unit: Public or released step whose multiples come into question; None if there are too many.
+        others: Tells of other values if they are worth a question; None if not.
         count: Largest number of bins.
         n_estimated: Released number of records; 0 if it is not known.
         share: Fraction of the whole budget.
         delta: Part of the budget's delta; 0 for none.
         step: Name of the spend in the ledger.
     """
-    if unit is not None or (column.is_private and not delta):
-        points = candidates(lower, upper, unit, integer=column.integer)
-        return _counted(column, points, count=count, share=share, step=step)
+    points = candidates(lower, upper, unit, integer=column.integer)
+    fits = partial(_Judge, count=count, is_private=column.is_private)
+    if (unit is not None and others is None) or (column.is_private and not delta):
+        finer = None if others is None else others.finest
+        every = points if finer is None else candidates(lower, upper, finer, integer=column.integer)
+        return _counted(column, every, np.isin(every, points), fits, share=share, step=step)
     most = max(MOST_ATOMS + 1, count)
     least = max(int(n_estimated * LEAST_SOUGHT), 1)
-    values, counts = column.frequent(most, share=share, delta=delta, step=step, least=least)
+    ask = partial(column.frequent, most, share=share, delta=delta, step=step, least=least)
+    if unit is not None and others is not None:
+        values, counts = ask(public=points)
+        judge = fits(column.noise_for(share), others.n_values)
+        return judge.atoms(values, counts.astype(np.float64), np.isin(values, points), are_all=False)
+    values, counts = ask()
     found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))
-    if every := found.if_all(n_estimated):
-        return every
+    if every_value := found.if_all(n_estimated):
+        return every_value
     return found.largest(min(3 * count // 4, int((counts >= n_estimated * LEAST_OF_BIN / count).sum())))
 
 
@@ -142,142 +169,84 @@ def candidates(
 
 
 def _counted(
-    column: ColumnCurator, points: Sequence[int | float], *, count: int, share: Fraction, step: str
+    column: ColumnCurator,
+    points: Sequence[int | float],
+    is_multiple: NDArray[np.bool_],
+    fits: Callable[[NoisyVector, float], _Judge],
+    *,
+    share: Fraction,
+    step: str,
 ) -> Atoms:
-    """Count points, and return those that stand out from noise and from what is usual around them."""
+    """Count points [n], and return those that stand out among multiples of a step [n], or among the others."""
     ends = [p + 1 if column.integer else math.nextafter(p, math.inf) for p in points]
     edges = sorted({*points, *ends})
     answer = column.histogram(edges, share=share, step=step)
     counts = answer.values[np.searchsorted(np.array(edges), np.array(points))]
-    noise = answer.above_noise(FALSE_ALARMS / counts.size)
-    above = counts > noise
-    # Those that are counted alone have nothing around them.
-    alone = len(points) <= MOST_ALONE
-    padded = np.pad(np.zeros_like(counts) if alone else counts, AROUND, constant_values=np.nan)
-    usual = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1), axis=1)
-    stands_out = counts - 2 * np.maximum(usual, 0.0) > noise
-    total = float(answer.values.sum())
-    places = np.flatnonzero(above)
-    if places.size and places[-1] - places[0] >= SPARSE * places.size:
-        clear = Atoms(tuple(points[i] for i in places.tolist()), tuple(counts[places].tolist()))
-        if every := clear.if_all(total):
-            return every
-    of_bin = counts * count / max(total, 1.0)
-    kept = stands_out & (of_bin >= LEAST_OF_BIN)
-    if not column.is_private:
-        # Under a budget bins describe neighbouring values that are alike in less noise.
-        kept |= of_bin >= 1
-    found = Atoms(tuple(points[i] for i in np.flatnonzero(kept).tolist()), tuple(counts[kept].tolist()))
-    return found.largest(3 * count // 4)
+    return fits(answer, float(answer.values.sum())).atoms(points, counts, is_multiple, are_all=True)
 
 
-ROUND_NUMBERS = tuple(Fraction(10) ** k * part for k in range(6, -7, -1) for part in (1, Fraction(1, 2)))
-"""1,000,000 and half of it, 100,000 and half of it, and so on."""
-
-_PARTS_OF_A_DAY = (24 * 3600, 3600, 900, 60, 1)
-MOST_VALUES = 0.6
-"""Share of the values that must be multiples of a step for atoms to be sought among these alone."""
-
-NEARLY_AS_MANY = 0.95
-"""A larger step is taken if this part of them are multiples of it."""
-
-FEW_ATOMS = 5
-"""Fewer atoms of a level do not tell what is usual among them."""
-
-CLEAR = 3.0
-"""Standard deviations of the noise above which a level is taken to occur."""
-
-
-def steps_of(column: Ordered) -> tuple[Fraction, ...]:
-    """Return the round numbers of a column's domain, in points, that are worth telling apart; by its declaration.
-
-    Each is a multiple of the next. They are none if no number is rounder than another, as for days.
-    """
-    lower, upper, integer = column.span()
-    if isinstance(column, Numeric):
-        steps = [number / column.unit for number in ROUND_NUMBERS]
-    elif isinstance(column, Datetime | Time):
-        unit = Fraction(MICROSECONDS[column.resolution], 10**6)
-        steps = [second / unit for second in (*_PARTS_OF_A_DAY, Fraction(1, 1000))]
-    else:
-        return ()
-    largest = max(abs(lower), abs(upper))
-    if integer:
-        steps = [*(step for step in steps if step.denominator == 1 and step > 1), Fraction(1)]
-    fitting = [s for s in steps if s <= upper - lower and largest <= LARGEST * s]
-    nested: list[Fraction] = []
-    for step in fitting:
-        if not nested or nested[-1] % step == 0:
-            nested.append(step)
-    enough = len(nested) > integer and (not integer or nested[-1] == 1)
-    return tuple(nested) if enough else ()
-
-
-@dataclass(frozen=True, eq=False)
-class CountedLevels:
-    """Released numbers of the values of each level.
+@dataclass(frozen=True)
+class _Judge:
+    """Chooses the atoms among points by their noisy counts.
 
     Attributes:
-        steps: The steps of the levels.
-        answer: Noisy count of each level, then of values that are multiples of no step, then of 0.
-        integer: Whether values are integers.
+        noise: The noise of their counts.
+        n_values: Released number of values.
+        count: Largest number of bins.
+        is_private: Whether there is noise.
     """
 
-    steps: tuple[Fraction, ...]
-    answer: NoisyVector
-    integer: bool
+    noise: NoisyVector
+    n_values: float
+    count: int
+    is_private: bool
 
-    def unit(self, lower: float, upper: float) -> Fraction | None:
-        """Return the largest step that most values are multiples of, if its multiples within bounds are few."""
-        counts = self._clear(self.answer.values[:-1])
-        shares = np.cumsum(counts)[:-1] / max(counts.sum(), 1.0)
-        few = [i for i, step in enumerate(self.steps) if n_candidates(lower, upper, step) <= MOST_POINTS]
-        if not few or shares[few[-1]] < MOST_VALUES:
-            return None
-        return next(self.steps[i] for i in few if shares[i] >= NEARLY_AS_MANY * shares[few[-1]])
+    def atoms(
+        self,
+        points: Sequence[int | float],
+        counts: NDArray[np.float64],
+        is_multiple: NDArray[np.bool_],
+        *,
+        are_all: bool,
+    ) -> Atoms:
+        """Return the points that stand out from noise and from what is usual around them.
 
-    def beside(self, atoms: Atoms) -> Roundness | None:
-        """Return how round values are, apart from atoms that stand out among the atoms of their level.
-
-        Atoms of a level that are alike belong to its values: the others of that level lie elsewhere, where they are as
-        frequent beside those of other levels.
-
-        Returns:
-            The roundness, of all values if noise hides the others; None if it hides all.
+        Args:
+            points: The points [n], in ascending order.
+            counts: Their noisy counts [n].
+            is_multiple: Which are multiples of the step that most values are multiples of, or 0 or a bound [n].
+            are_all: Whether the others are all multiples of a finer step; if not, they were released as frequent ones,
+                and nothing is known of what lies around them.
         """
-        kind = np.int64 if self.integer else np.float64
-        every = self.answer.values
-        levels = levels_of(np.array(atoms.points, dtype=kind), self.steps, integer=self.integer)
-        counts = np.array(atoms.counts)
-        apart = np.zeros(every.size)
-        for level in np.unique(levels):
-            alike = counts[levels == level]
-            usual = float(np.median(alike)) if alike.size >= FEW_ATOMS else 0.0
-            apart[level] = np.maximum(alike - usual, 0.0).sum()
-        for rest in (every - apart, every):
-            shares = self._clear(rest[:-1])
-            if self.integer:
-                # Every integer is a multiple of the last step, which is 1; only noise says otherwise.
-                shares[-1] = 0.0
-            if shares.any():
-                return Roundness(self.steps, tuple((shares / shares.sum()).tolist()))
-        return None
+        is_listed = is_multiple | are_all
+        usual = np.zeros_like(counts)
+        for alike in (is_multiple, is_listed & ~is_multiple):
+            usual[alike] = _usual(counts[alike])
+        noise = np.where(is_listed, self.noise.above_noise(FALSE_ALARMS / is_listed.sum()), 0.0)
+        above = counts > noise
+        places = np.flatnonzero(above[is_multiple])
+        is_sparse = places.size and places[-1] - places[0] >= SPARSE * places.size
+        if is_sparse and (every := self._at(points, counts, above).if_all(self.n_values)):
+            return every
+        of_bin = counts * self.count / max(self.n_values, 1.0)
+        kept = (counts - 2 * usual > noise) & (of_bin >= LEAST_OF_BIN)
+        if not self.is_private:
+            # Under a budget bins describe neighbouring values that are alike in less noise.
+            kept |= of_bin >= 1
+        return self._at(points, counts, kept).largest(3 * self.count // 4)
 
-    def _clear(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.where(counts > CLEAR * self.answer.sigma, counts, 0.0)
+    def _at(
+        self, points: Sequence[int | float], counts: NDArray[np.float64], kept: NDArray[np.bool_]
+    ) -> Atoms:
+        chosen = tuple(points[i] for i in np.flatnonzero(kept).tolist())
+        return Atoms(chosen, tuple(counts[kept].tolist()), deviation=self.noise.sigma)
 
 
-def count_levels(
-    column: ColumnCurator, steps: tuple[Fraction, ...], *, integer: bool, share: Fraction, step: str
-) -> CountedLevels:
-    """Count the levels of a column: a histogram of sensitivity one.
-
-    Args:
-        column: The level of each value, by `levels_of`.
-        steps: The steps of the levels.
-        integer: Whether values are integers.
-        share: Fraction of the whole budget.
-        step: Name of the spend in the ledger.
-    """
-    answer = column.histogram(range(len(steps) + 3), share=share, step=step)
-    return CountedLevels(steps, answer, integer)
+def _usual(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what is usual around each of some neighbouring points [n], at least 0."""
+    if counts.size <= MOST_ALONE:
+        # Those that are counted alone have nothing around them.
+        return np.zeros_like(counts)
+    padded = np.pad(counts, AROUND, constant_values=np.nan)
+    usual = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1), axis=1)
+    return np.asarray(np.maximum(usual, 0.0), dtype=np.float64)

@@ -40,7 +40,8 @@ class Preprocessing:
     needs any, the model gets the whole budget.
 
     The values of a column that many records share, its atoms, get codes of their own, and bins are fitted to the others.
-    They are declared, or found for half of the column's part; half of the rest is for bins. Within a bin values lie at
+    They are declared, or found for half of the column's part, whether they are round or not; half of the rest is for
+    bins. Within a bin values lie at
     round numbers, in the proportions in which the column has them, which takes an eighth.
 
     Attributes:

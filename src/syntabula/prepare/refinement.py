@@ -20,19 +20,19 @@ from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.point_folds import CUTS_AHEAD, CodeFold, as_cuts, halving_cuts
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.atoms import (
+    LEAST_OF_BIN,
     MOST_POINTS,
     Atoms,
-    CountedLevels,
+    Others,
     bins_beside,
     candidates,
-    count_levels,
     find_atoms,
     n_candidates,
     needs_delta,
-    steps_of,
 )
 from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
 from syntabula.prepare.preprocessing import Part, Preprocessing
+from syntabula.prepare.rounding import CountedLevels, count_levels, steps_of
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
@@ -111,7 +111,9 @@ class Refinement:
         points = ordered_points(self.column, raw)[0] if isinstance(raw, RawColumn) else raw
         every = ColumnCurator(points, self.ledger, self.noise)
         levels = self._levels(every, points)
-        atoms = self._atoms(every, levels)
+        unit = None if levels is None else levels.unit(lower, upper)
+        others = self._others(levels, unit)
+        atoms = self._atoms(every, unit, others)
         if atoms.is_all:
             return OrderedCodes(
                 between_atoms(lower, upper, atoms.points, integer=integer), None, Roundness.of_lower_ends()
@@ -119,7 +121,8 @@ class Refinement:
         # Each record is looked at alone, here and on a scale, so neighbouring tables stay neighbours.
         rest_points = _without(points, atoms.points) if atoms.points else points
         rest = ColumnCurator(rest_points, self.ledger, self.noise) if atoms.points else every
-        roundness = None if levels is None else levels.beside(atoms)
+        counted_at = Fraction(0) if unit is None or others is None else unit
+        roundness = None if levels is None else levels.beside(atoms, counted_at)
         bins = self._bins(rest, rest_points, atoms)
         if not self._sees_values(every):
             bins = with_atoms(bins, atoms.points, None if roundness is None else roundness.unit)
@@ -136,12 +139,21 @@ class Refinement:
         share, step = self.shares["roundness"], step_of("roundness", self.name)
         return count_levels(levels, steps, integer=column.integer, share=share, step=step)
 
-    def _atoms(self, column: ColumnCurator, levels: CountedLevels | None) -> Atoms:
+    def _others(self, levels: CountedLevels | None, unit: Fraction | None) -> Others | None:
+        """Return what is known of values that are no multiples of a step, if they can hold an atom."""
+        if levels is None or unit is None:
+            return None
+        lower, upper, _ = self.column.span()
+        among = levels.others(unit, least=self.n_estimated * LEAST_OF_BIN / self.count)
+        return (
+            Others(levels.finest(lower, upper, among), float(levels.answer.values.sum())) if among else None
+        )
+
+    def _atoms(self, column: ColumnCurator, unit: Fraction | None, others: Others | None) -> Atoms:
         declared = self.column.declared_atoms
         if self.column.atoms is not None or not self.settings.finds_atoms or self._sees_values(column):
             return Atoms(tuple(declared), (0.0,) * len(declared))
         lower, upper, integer = self.column.span()
-        unit = None if levels is None else levels.unit(lower, upper)
         if unit is None and not needs_delta(lower, upper, integer):
             unit = Fraction(1)
         return find_atoms(
@@ -149,10 +161,12 @@ class Refinement:
             lower,
             upper,
             unit=unit,
+            others=others,
             count=self.count,
             n_estimated=self.n_estimated,
             share=self.shares["atoms"],
-            delta=self.delta,
+            # No part of delta is set aside for small domains, all of whose values can be counted.
+            delta=self.delta if needs_delta(lower, upper, integer) else Fraction(0),
             step=step_of("atoms", self.name),
         )
 

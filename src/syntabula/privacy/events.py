@@ -168,7 +168,9 @@ class ThresholdEvent(Event):
     log-concave as w is, so q falls with a and is largest at the first a above -d/2: equal for odd d; for even d, q =
     T(d/2 + 1) / (1 - T(d/2)), which is less as the mean (1 - m) / 2 of both is below 1/2. The rows of a unit may be
     divided among categories. Costs add up to that of the L2 sensitivity, `rows`. Failures add up too; since P[X > K -
-    d] / d grows with d, they are at most P[X > K - rows].
+    d] / d grows with d, they are at most P[X > K - rows]. Public categories may be released below the threshold too, and
+    if nobody has them: of all categories that there could be, c may be 0 above, and to leave out some of the noisy
+    counts by these counts alone is post-processing.
 
     **Unbounded noise** is in files of earlier versions. If others have the category, the noise protects it. If none has,
     it is released with probability at most delta = f(1), where f(c) bounds the probability that c plus the noise reaches

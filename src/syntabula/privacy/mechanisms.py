@@ -132,34 +132,36 @@ def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.
 
 
 def frequent(
-    token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]
+    token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]], n_public: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Release which of the categories that occur are frequent, and their noisy counts.
 
     Partition selection by a noisy threshold (Korolova, Kenthapadi, Mishra and Ntoulas, 2009, with Laplace
     noise; here Gaussian, and drawn again where it is as large as the threshold): see `ThresholdEvent` for the guarantee.
-    Only counts above 0 may be given, and each record may count towards only one category.
+    Only counts above 0 may be given, but for public categories, and each record may count towards only one category.
 
     Args:
         token: For a threshold or exact event.
         noise: Draws the noise.
-        counts: Exact counts [categories that occur], int64, each at least 1.
+        counts: Exact counts [public categories, then others that occur], int64; those of the others are at least 1.
+        n_public: How many are public: they are listed whether they occur or not, and released whatever their count.
 
     Returns:
-        Positions of the categories whose noisy count reaches the threshold, and those noisy counts. For an exact
-        event the threshold is 2, so a single record's value is not a category.
+        Positions of the categories whose noisy count reaches the threshold, and of public ones, and those noisy counts.
+        For an exact event the threshold is 2, so a single record's value is not a category.
     """
     event = token.consume()
     exact = _revealed_counts(counts)
+    is_public = np.arange(exact.size) < n_public
     match event:
         case ThresholdEvent():
             noisy = noise.discrete_gaussian(exact, event.sigma)
             while (beyond := np.flatnonzero(np.abs(noisy - exact) > event.largest_noise)).size:
                 noisy[beyond] = noise.discrete_gaussian(exact[beyond], event.sigma)
-            kept = np.flatnonzero(noisy >= event.threshold)
+            kept = np.flatnonzero(is_public | (noisy >= event.threshold))
             return kept, noisy[kept]
         case ExactEvent():
-            kept = np.flatnonzero(exact >= 2)
+            kept = np.flatnonzero(is_public | (exact >= 2))
             return kept, exact[kept]
     raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release categories")
 

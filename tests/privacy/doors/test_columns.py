@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,16 @@ class TestFrequent:
         alone, others = found(300, least=100), found(300, *[99] * 50, least=100)
         assert alone[1].tolist() == others[1].tolist()
         assert np.allclose(alone[1], 300, atol=6)
+
+    def test_public_values_are_released_too_in_order(self) -> None:
+        for points in ([7.5] * 300 + [-1.0] * 500 + [2.0], [7] * 300 + [-1] * 500 + [2]):
+            column = ColumnCurator(np.array(points), Ledger(self.BUDGET), SeededNoise(0))
+            ask = partial(column.frequent, share=1, delta=Fraction(1, 10**6), step="s", least=3)
+            values, counts = ask(1, public=[-1, 0, 2])
+
+            # Of the others one is taken. Values below the least have their noisy counts if they are public.
+            assert values == [-1, 0, 2, type(points[0])(7.5)]
+            assert np.allclose(counts, [500, 0, 1, 300], atol=6)
 
     def test_a_resumed_run_gets_the_same_values(self) -> None:
         journal = MemoryJournal()

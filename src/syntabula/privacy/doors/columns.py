@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.asked_points import AskedPoints
-from syntabula.marginals.point_folds import CUTS_AHEAD, halving_cuts
+from syntabula.marginals.point_folds import CUTS_AHEAD, as_cuts, halving_cuts
 from syntabula.marginals.sorted_points import FRACTION_STEPS, CountedPoints, SortedPoints
-from syntabula.privacy.doors.scores import quantile_scores, shortfall_scores
+from syntabula.privacy.doors.scores import frequent_values, quantile_scores, shortfall_scores, unpacked
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
 from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
@@ -25,7 +25,6 @@ from syntabula.privacy.mechanisms import (
     Sensitive,
     are_decisions,
     choose,
-    frequent,
     leaves_of,
     most_decisions,
     noisy_counts,
@@ -316,7 +315,14 @@ class ColumnCurator:
         return leaves_of(root, decisions, most_leaves=most_leaves)
 
     def frequent(
-        self, most: int, *, share: Fraction | float, delta: Fraction | float, step: str, least: int = 1
+        self,
+        most: int,
+        *,
+        share: Fraction | float,
+        delta: Fraction | float,
+        step: str,
+        least: int = 1,
+        public: Sequence[float] = (),
     ) -> tuple[list[Any], NDArray[np.int64]]:
         """Release the values whose noisy count reaches a threshold, with their noisy counts.
 
@@ -330,6 +336,7 @@ class ColumnCurator:
             delta: Part of the budget's delta: an upper bound on the probability of releasing a value that only one
                 record has.
             least: Number of records below which a value is not released; public or released.
+            public: Values that are public or were released, whose noisy counts are all released too.
 
         Returns:
             The values in ascending order, as int or float, and their noisy counts.
@@ -337,36 +344,27 @@ class ColumnCurator:
         Raises:
             BudgetExceededError: If too little delta is reserved (`Budget.with_failure_delta`).
         """
-        event = bought(
-            self._ledger,
-            share,
-            ThresholdEvent,
-            what="frequent values",
-            of_units=self._of_units,
-            failure=delta,
-        )
-        kind = self._sorted().kind
+        buy = partial(bought, self._ledger, share, ThresholdEvent, of_units=self._of_units)
+        event = buy(what="frequent values", failure=delta)
+        known = as_cuts(public, self._sorted().kind)
 
         def draw(token: Token) -> NoisyArray:
-            shared = self._sorted().shared(least)
-            values = shared.values
-            kept, noisy = frequent(token, self._source, Sensitive(shared.counts - (least - 1)))
-            noisy = noisy + (least - 1)
-            # Values, not their positions among those that occur, which would reveal how many occur.
-            largest = np.sort(np.argsort(-noisy, kind="stable")[:most])
-            parts = values[kept[largest]], noisy[largest]
-            return np.frombuffer(b"".join(part.tobytes() for part in parts), dtype=np.uint8)
+            return frequent_values(token, self._source, self._sorted(), public=known, least=least, most=most)
 
-        packed = self._answer(
+        answered = self._answer(
             event,
             step=step,
-            query=[most, least],
+            query=[most, least, *public],
             draw=draw,
-            longest=most * (kind.itemsize + 8),
-            is_readable=lambda packed: packed.size % (kind.itemsize + 8) == 0,
+            longest=(most + known.size) * (known.itemsize + 8),
+            is_readable=lambda answer: answer.size % (known.itemsize + 8) == 0,
         )
-        values, counts = np.split(packed, [packed.size * kind.itemsize // (kind.itemsize + 8)])
-        return values.view(kind).tolist(), counts.view(np.int64)
+        return unpacked(answered, known.dtype)
+
+    def noise_for(self, share: Fraction | float) -> NoisyVector:
+        """Return 0 with the noise that a count for a share would have, of which none is drawn. Free."""
+        event = counting_event(self._ledger, share, sensitivity=1, cells=1, of_units=self._of_units)
+        return NoisyVector(np.zeros(1), event)
 
     def fine_cuts(self, most: int, *, step: str) -> NDArray[Any]:
         """Return exact cuts between the values, by `SortedPoints.fine_cuts`; only where privacy is switched off.
