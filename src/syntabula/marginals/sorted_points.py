@@ -165,9 +165,13 @@ class SortedPoints:
         steps = np.sort(np.concatenate([ends, np.arange(each, n - each / 2, each), n - ends]))
         part = np.searchsorted(steps, np.cumsum(counts) - counts, side="right")
         begins = np.append(True, np.diff(part) > 0) | frequent
-        cuts = np.unique(np.concatenate([values[begins], self._after(values[frequent]), self._after(values[-1:])]))
+        cuts = np.unique(
+            np.concatenate([values[begins], self._after(values[frequent]), self._after(values[-1:])])
+        )
         before = self._gaps(every, np.flatnonzero(begins), parts)[: max(most - 1 - cuts.size, 0) // 2]
-        every_cut: NDArray[Any] = np.unique(np.concatenate([cuts, self._after(values[before]), values[before + 1]]))
+        every_cut: NDArray[Any] = np.unique(
+            np.concatenate([cuts, self._after(values[before]), values[before + 1]])
+        )
         return every_cut
 
     def _after(self, points: NDArray[Any]) -> NDArray[Any]:

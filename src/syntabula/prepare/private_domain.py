@@ -14,6 +14,7 @@ import numpy as np
 
 from syntabula.marginals.distinct import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
+from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.refinement import Points
@@ -122,43 +123,6 @@ def extract_column(
     return search.number()
 
 
-@dataclass(frozen=True)
-class FoundCategories:
-    """Released categories of a column.
-
-    Attributes:
-        labels: Categories in alphabetical order; empty if all are rare.
-        has_missing: Whether missing values are frequent.
-    """
-
-    labels: tuple[str, ...]
-    has_missing: bool
-
-
-def extract_categories(
-    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str, least: int = 1
-) -> FoundCategories:
-    """Find the categories that enough records share.
-
-    Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count reaches a
-    threshold of four to five standard deviations, see `ThresholdEvent`. Rarer labels go to the category "other", which
-    exists whether it is needed or not. None of the papers has a method for categories; this one is standard
-    (Korolova, Kenthapadi, Mishra and Ntoulas, 2009; Desfontaines, Voss, Gipson and Mandayam, 2022).
-
-    Args:
-        column: The labels.
-        share: Fraction of the whole budget, which must have a delta.
-        delta: Upper bound on the probability of releasing a label that only one record has.
-        step: Name of this spend in the ledger.
-        least: Number of records below which a category is not found; see `LabelCurator.frequent`.
-
-    Returns:
-        The categories.
-    """
-    found = column.frequent(share=share, delta=delta, step=step, least=least)
-    return FoundCategories(tuple(x for x in found if x is not None), None in found)
-
-
 def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step: str) -> int:
     """Find the coarsest level that represents all values, except so few that noise hides them.
 
@@ -240,25 +204,30 @@ class _Search:
         return bool(answer.values[-1] > answer.above_noise(MISSING_TAIL))
 
     def text(self, delta: Fraction) -> Column:
-        found = self._categories(lambda x: x if _is_unicode(x) else None, delta)
+        column = self._labels(lambda x: x if is_unicode(x) else None)
+        if not column.is_private and (key := exact_key(column, self.raw.numbers(), step=self.step)):
+            return key
+        found = self._categories(column, delta)
         if not found.labels:
             return Identifier(nullable=found.has_missing, provenance="private")
         return open_categorical(with_known_labels(found.labels), nullable=found.has_missing)
 
     def codes(self, delta: Fraction) -> Column:
         # No number can represent all the others.
-        found = self._categories(lambda x: repr(x + 0) if math.isfinite(x) else None, delta)
+        found = self._categories(self._labels(lambda x: repr(x + 0) if math.isfinite(x) else None), delta)
         if not found.labels:
             return Identifier(integer=True, nullable=found.has_missing, provenance="private")
         read = int if self.raw.physical.kind == "integer" else float
         return Categorical(tuple(sorted(map(read, found.labels))), nullable=True, provenance="private")
 
-    def _categories(self, label: Callable[[Any], CellText], delta: Fraction) -> FoundCategories:
+    def _labels(self, label: Callable[[Any], CellText]) -> LabelCurator:
         counts: Counter[CellText] = Counter()
         for cell, number in self.raw.labels(self.least).items():
             counts[label(cell)] += number
         counts[None] += self.raw.numbers()[1]
-        column = LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
+        return LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
+
+    def _categories(self, column: LabelCurator, delta: Fraction) -> FoundCategories:
         return extract_categories(column, share=self.share, delta=delta, step=self.step, least=self.least)
 
     def whole(self, share: Fraction) -> Column:
@@ -382,14 +351,6 @@ class _Search:
 
     def _curator(self, points: Points, n_missing: int) -> ColumnCurator:
         return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)
-
-
-def _is_unicode(label: CellText) -> bool:
-    try:
-        (label or "").encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _alike(number: int) -> CountedPoints:

@@ -27,7 +27,8 @@ def is_lost(column: Column, drawn: RawColumn) -> bool:
         drawn: Its values in `DRAWN` rows of the release, so that this costs no privacy.
     """
     if isinstance(column, Identifier):
-        return True
+        # Without privacy keys come out in the form that they have, which is all that there is.
+        return column.pattern is None
     values = drawn.values[~drawn.missing]
     if isinstance(column, Categorical) and column.open:
         others = np.count_nonzero(values == column.other_label)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
+from syntabula.table.key_texts import FEW_VALUES, MANY_VALUES, hardly_repeat, pattern_of_new_keys
 from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
@@ -36,15 +37,8 @@ from syntabula.table.schema.columns import (
     Time,
     time_zone,
 )
-from syntabula.table.schema.key_patterns import KeyPattern, pattern_of
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format
-
-FEW_VALUES = 20
-"""Integers with at most this many distinct values become categories; fewer rows than this show no identifier."""
-
-MANY_VALUES = 1000
-"""Text with more distinct values than this, in more than half of its cells, becomes an identifier."""
 
 MOST_CODES = 200
 """Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
@@ -184,14 +178,8 @@ def _key_of_person(raw: RawColumn) -> Identifier:
     nullable = bool(raw.missing.any())
     if raw.physical.kind == "integer":
         return Identifier(integer=True, nullable=nullable, provenance="observed")
-    pattern = _pattern(set(raw.values[~raw.missing].tolist()))
+    pattern = pattern_of_new_keys(set(raw.values[~raw.missing].tolist()))
     return Identifier(pattern=pattern, nullable=nullable, provenance="observed")
-
-
-def _pattern(labels: set[str]) -> str | None:
-    """Return the pattern of keys, if enough new ones can be made of it."""
-    pattern = pattern_of(labels)
-    return None if pattern is None or KeyPattern.of(pattern).n_keys < _OFTEN * len(labels) else pattern
 
 
 def _note(names: list[str], note: str) -> str:
@@ -242,10 +230,9 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
         )
     if not labels:
         return Categorical(("unknown",), nullable=True, provenance="observed"), _NO_VALUES
-    unique = len(labels) == values.size and values.size > FEW_VALUES
-    if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
-        kind = "differs in every row" if unique else "has very many distinct values"
-        pattern = _pattern(labels)
+    if hardly_repeat(len(labels), values.size):
+        kind = "differs in every row" if len(labels) == values.size else "has very many distinct values"
+        pattern = pattern_of_new_keys(labels)
         by = "running numbers" if pattern is None else "new keys of the pattern that its values show"
         return Identifier(pattern=pattern, nullable=nullable, provenance="observed"), (
             f"{kind}, so it is treated as an identifier and replaced by {by}; to learn it, declare it "

@@ -67,7 +67,7 @@ def synth(
         bool,
         typer.Option(
             "--require-columns",
-            help="Fail, with nothing written, if noise hid what a column without a declaration holds.",
+            help="Fail, with nothing written, if a column without a declaration carries no information.",
         ),
     ] = False,
     force: options.Force = False,
@@ -188,9 +188,11 @@ def _of_others(names: list[str], observed: bool) -> str:
 def _of_lost(names: list[str], release: Release) -> str:
     """Say how many columns carry no information, which, and what to do."""
     shown = ", ".join(map(repr, names[:20])) + (" and others" if len(names) > 20 else "")
+    exact = release.privacy.budget.currency == "none"
+    why = "values that hardly repeat" if exact else "what noise hides"
     return (
-        f"{len(names)} of {len(release.schema.columns)} columns carry no information, as noise hid what they hold, or "
-        f"they hold one value: {shown}; declare them in a schema, or raise epsilon"
+        f"{len(names)} of {len(release.schema.columns)} columns carry no information, as they hold {why}, or one value: "
+        f"{shown}; declare them in a schema{'' if exact else ', or raise epsilon'}"
     )
 
 
