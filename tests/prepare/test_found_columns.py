@@ -55,6 +55,12 @@ FORMATS: list[tuple[dict[str, int], tuple[str, str | None]]] = [
     ({"UTC time": N_CELLS}, ("TIMESTAMP WITH TIME ZONE", "%Y-%m-%dT%H:%M:%SZ")),
     ({"clock": N_CELLS}, ("TIME", "%H:%M")),
     ({"clock": N_CELLS, "bare clock": 3000}, ("TIME", "%-H:%M")),
+    ({"padded clock": 3000, "whole clock": 3000, "late whole clock": 3000}, ("TIME", "%H%M")),
+    # Numbers of any kind, codes, months and days, and years and months.
+    ({"whole": HALF, "whole clock": HALF, "late whole clock": 3000}, ("BIGINT", None)),
+    ({"real": HALF, "late whole clock": 3000}, ("DOUBLE", "1234.5")),
+    ({"padded clock": HALF, "whole": 3000, "late whole clock": 3000}, ("VARCHAR", None)),
+    ({"padded clock": HALF, "whole clock": HALF}, ("VARCHAR", None)),
     ({"slashed day": N_CELLS}, ("DATE", "%Y/%m/%d")),
     ({"day first /": HALF, "either first /": HALF}, ("DATE", "%d/%m/%Y")),
     ({"month first -": HALF, "either first -": HALF}, ("DATE", "%m-%d-%Y")),

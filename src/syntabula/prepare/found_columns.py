@@ -213,15 +213,15 @@ def find_columns(
     for value, of_numbers in (("0", True), ("1970-01-01", False)):
         warn_of_hidden(
             [name for name in hidden if isinstance(columns[name], Numeric) == of_numbers],
-            f"{no_values}, so each of them is replaced by {value}; declare the bounds in a schema to learn the values, or "
-            "leave the column out",
+            f"{no_values}, so each of them is replaced by {value}; declare the bounds in a schema to learn the values, "
+            "or leave the column out",
         )
     if len(columns) == len(table) and all(isinstance(c, Identifier) for c in columns.values()):
         raise PrivateDomainError(
             "no column's domain was found: all values are keys, or differ like keys. Declare the domains in a schema"
             if exact
-            else "no column's domain was found: at this budget, noise hides what the columns hold. Declare the domains in "
-            "a schema, raise epsilon or the share of preprocessing, or use more records"
+            else "no column's domain was found: at this budget, noise hides what the columns hold. Declare the domains "
+            "in a schema, raise epsilon or the share of preprocessing, or use more records"
         )
     return {name: columns[name] for name in shares}
 

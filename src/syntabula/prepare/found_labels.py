@@ -10,7 +10,6 @@ from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.table.key_texts import hardly_repeat, pattern_of_new_keys
 from syntabula.table.schema.columns import Identifier
 
-
 MOST_REPEATED = 0.1
 """Part of the cells whose texts may occur more than once among keys; of others, the frequent texts are learned."""
 

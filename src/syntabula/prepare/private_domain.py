@@ -6,7 +6,6 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,13 +16,14 @@ from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
-from syntabula.prepare.refinement import Points
+from syntabula.prepare.refinement import Points, coded
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
+from syntabula.table.clock_numbers import CLOCK_NUMBERS, is_clock_name
 from syntabula.table.coding.levels import (
     CLOCK_LEVELS,
     CLOCK_RESOLUTIONS,
@@ -34,6 +34,7 @@ from syntabula.table.coding.levels import (
 )
 from syntabula.table.key_names import is_key_name
 from syntabula.table.raw import RawColumn
+from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
@@ -57,7 +58,10 @@ LEVEL_SHARE = Fraction(1, 4)
 """Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
 KEY_SHARE = Fraction(1, 8)
-"""Fraction of the domain budget that finds whether whole numbers are keys, for columns with the name of a key."""
+"""Fraction of the domain budget that finds whether whole numbers are keys or clock times, in columns with such a name."""
+
+OTHER_NUMBERS = 0.01
+"""Part of the values of clock times that may be other numbers, such as 2400; they are moved to the nearest time."""
 
 MOST_REPEATED = 20
 """Numbers with the name of a key that occur more often than this on average are learned."""
@@ -82,7 +86,8 @@ def extract_column(
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
     without any such category becomes an identifier, whose values are generated anew where they are not missing; so do
-    whole numbers that hardly repeat, in a column with the name of a key. Numbers that pandas holds as categories are
+    whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
+    clock times are these if nearly all can be. Numbers that pandas holds as categories are
     treated like text, except that rare ones become missing. The number of decimals of floats and the resolution of times
     are found too. A column is nullable if more cells are missing than noise explains; else their records are left out.
 
@@ -236,7 +241,26 @@ class _Search:
             if key is not None:
                 return key
             share *= 1 - KEY_SHARE
+        elif is_clock_name(self.name):
+            clock = self._clock_number(share * KEY_SHARE)
+            if clock is not None:
+                return clock
+            share *= 1 - KEY_SHARE
         return self._whole(share)
+
+    def _clock_number(self, share: Fraction) -> Column | None:
+        """Return clock times if hardly any number is none, and some are from ten on; see `clock_codes`."""
+        points, n_missing = self.raw.points(Numeric(*self._limits(), integer=True))
+        column = self._curator(coded(points, "clock", CLOCK_NUMBERS), n_missing)
+        answer = column.histogram(
+            range(CLOCK_NUMBERS.size + 1), share=share, step=self.step, count_missing=True
+        )
+        others, _, late, missing = answer.values.tolist()
+        height = answer.above_noise(LEAST_FAILURE)
+        if late <= height or others > max(height, OTHER_NUMBERS * float(answer.values[:-1].sum())):
+            return None
+        has_missing = missing > answer.above_noise(MISSING_TAIL)
+        return Time(format=AS_NUMBER, nullable=has_missing, provenance="private")
 
     def _key(self, share: Fraction) -> Column | None:
         """Return an identifier if values hardly repeat, so that they name records.
@@ -257,9 +281,7 @@ class _Search:
         return Identifier(integer=True, nullable=has_missing, provenance="private")
 
     def _whole(self, share: Fraction) -> Column:
-        limits = (0, _UINT64_END) if self.raw.is_unsigned else (-(2**63), _INT64_END)
-        if self.raw.physical.kind != "integer":
-            limits = (-(2**53), 2**53)
+        limits = self._limits()
         found = self._bounds(Numeric(*limits, integer=True), share)
         least, most = self._storable(*limits)
         return Numeric(
@@ -269,6 +291,11 @@ class _Search:
             nullable=found.has_missing,
             provenance="private",
         )
+
+    def _limits(self) -> tuple[int, int]:
+        if self.raw.physical.kind != "integer":
+            return -(2**53), 2**53
+        return (0, _UINT64_END) if self.raw.is_unsigned else (-(2**63), _INT64_END)
 
     def number(self) -> Column:
         scale = self.raw.physical.scale
