@@ -16,15 +16,7 @@ from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.privacy.statement import PrivacyStatement
-from syntabula.synthesizers.drawing import (
-    Draw,
-    Drawing,
-    check_room,
-    common_seed,
-    generator,
-    pieces,
-    whole,
-)
+from syntabula.synthesizers.drawing import Draw, Drawing, check_room, common_seed, generator, pieces, whole
 from syntabula.table.coding.codec import Codec
 from syntabula.table.frames.conform import output_type, written_as
 from syntabula.table.raw import Container, Origin, RawColumn
@@ -315,16 +307,17 @@ class Release:
     def lost_columns(self) -> list[str]:
         """Return the columns that were found privately and carry no information.
 
-        They hold running numbers, one value, or "other" in nine of ten rows: noise hid what they held, or there was no
-        more to find. This costs no privacy. Declare them in a schema, raise epsilon, or leave them out.
+        They hold running numbers, one value, or "other" in nine of ten rows.
         """
-        found = self.privacy.columns_of("private")
-        if not found:
-            return []
-        from syntabula.synthesizers.lost_columns import DRAWN, is_lost
+        from syntabula.synthesizers.lost_columns import lost_columns
 
-        rows = self.sample_columns(DRAWN, seed=0)
-        return [name for name in found if is_lost(self.schema[name], rows[name])]
+        return lost_columns(self)
+
+    def coarse_columns(self) -> list[str]:
+        """Return the numbers, days and times that were found privately and of which little more than bounds came out."""
+        from syntabula.synthesizers.lost_columns import coarse_columns
+
+        return coarse_columns(self)
 
     @property
     def _drawing(self) -> Drawing:
