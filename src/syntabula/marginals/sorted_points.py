@@ -177,8 +177,9 @@ class SortedPoints:
     def _after(self, points: NDArray[Any]) -> NDArray[Any]:
         """Return the next number that there is after each value; none after the largest of a type."""
         if self.integer:
-            return points[points < np.iinfo(points.dtype).max] + points.dtype.type(1)
-        following: NDArray[Any] = np.nextafter(points, np.inf)
+            following: NDArray[Any] = points[points < np.iinfo(points.dtype).max] + points.dtype.type(1)
+        else:
+            following = np.nextafter(points, np.inf)
         return following
 
     def _gaps(self, every: CountedPoints, begins: NDArray[np.intp], parts: int) -> NDArray[np.intp]:
