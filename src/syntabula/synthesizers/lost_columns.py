@@ -13,7 +13,6 @@ from syntabula.table.schema.columns import Categorical, Identifier, Ordered
 
 if TYPE_CHECKING:
     from syntabula.models.base import Model
-    from syntabula.synthesizers.release import Release
     from syntabula.table.coding.codec import Codec
     from syntabula.table.raw import RawColumn
     from syntabula.table.schema.columns import Column
@@ -28,31 +27,10 @@ FEWEST_PARTS = 5
 """Parts of its range that a column of numbers, days or times tells apart at least, unless one is a single value."""
 
 
-def lost_columns(release: Release) -> list[str]:
-    """Return the columns that were found privately and carry no information; see `Release.lost_columns`."""
-    found = release.privacy.columns_of("private")
-    if not found:
-        return []
-    rows = release.sample_columns(DRAWN, seed=0)
-    return [name for name in found if is_lost(release.schema[name], rows[name])]
-
-
-def coarse_columns(release: Release) -> list[str]:
-    """Return the ordered columns that were found privately and tell few parts of their range apart.
-
-    The codes of a release and their merging are released, so this costs no privacy. Without privacy nothing is merged
-    by noise, and none is coarse. Columns that are lost are left out.
-    """
-    if release.privacy.budget.currency == "none":
-        return []
-    known = [name for name in release.privacy.columns_of("private") if name in release.codec.bins]
-    coarse = [name for name in known if is_coarse(name, release.codec, release.model)]
-    lost = lost_columns(release) if coarse else []
-    return [name for name in coarse if name not in lost]
-
-
 def is_coarse(name: str, codec: Codec, model: Model) -> bool:
     """Return whether a column has fewer than five codes for more points, none of which is a value of its own.
+
+    The codes of a release and their merging are released, so this costs no privacy.
 
     Args:
         name: An ordered column.

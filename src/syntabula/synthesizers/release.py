@@ -305,19 +305,26 @@ class Release:
         return rows.shares()
 
     def lost_columns(self) -> list[str]:
-        """Return the columns that were found privately and carry no information.
+        """Return the columns that were found privately and hold running numbers, one value, or "other" nearly alone."""
+        found = self.privacy.columns_of("private")
+        if not found:
+            return []
+        from syntabula.synthesizers.lost_columns import DRAWN, is_lost
 
-        They hold running numbers, one value, or "other" in nine of ten rows.
-        """
-        from syntabula.synthesizers.lost_columns import lost_columns
-
-        return lost_columns(self)
+        rows = self.sample_columns(DRAWN, seed=0)
+        return [name for name in found if is_lost(self.schema[name], rows[name])]
 
     def coarse_columns(self) -> list[str]:
         """Return the numbers, days and times that were found privately and of which little more than bounds came out."""
-        from syntabula.synthesizers.lost_columns import coarse_columns
+        found = [name for name in self.privacy.columns_of("private") if name in self.codec.bins]
+        # Without privacy nothing is merged by noise.
+        if not found or self.privacy.budget.currency == "none":
+            return []
+        from syntabula.synthesizers.lost_columns import is_coarse
 
-        return coarse_columns(self)
+        coarse = [name for name in found if is_coarse(name, self.codec, self.model)]
+        lost = self.lost_columns() if coarse else []
+        return [name for name in coarse if name not in lost]
 
     @property
     def _drawing(self) -> Drawing:
