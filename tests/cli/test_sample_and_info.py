@@ -115,6 +115,9 @@ class TestConditions:
         cases = [
             (["--where", "age"], "--where 'age' must be COLUMN=VALUE"),
             (["--where", "aeg=3"], "no column 'aeg'; did you mean 'age'"),
+            (["--where", "aeg>5"], "no column 'aeg'; did you mean 'age'"),
+            (["--where", "aeg >= 5"], "no column 'aeg'; did you mean 'age'"),
+            (["--where", "age = 30"], "must be age=VALUE, without spaces"),
             (["--where", "age=3"], "it goes from 17 to 90"),
             (["--where", "sex>f"], "has no order; ask for its values"),
             (["--where", "age>x"], "cannot be read as a number"),
@@ -154,6 +157,8 @@ class TestWords:
             "d": st.Date(date(2020, 1, 1), date(2020, 12, 31)),
             "f": st.Boolean(spelling="yes/no"),
             "t": st.Categorical((True, False)),
+            "net": st.Numeric(0, 9_000, decimals=2, format="1.234,50"),
+            "pay": st.Numeric(0, 9_000, decimals=2, format="$1,234.50"),
         }
     )
 
@@ -168,6 +173,10 @@ class TestWords:
             (["d=2020-01-05..2020-01-06"], {"d": [("2020-01-05", "2020-01-06")]}),
             (["n>1", "n <= 2.5"], {"n": [">1 and <= 2.5"]}),
             (["n>=1", "n="], {"n": [None, ">=1"]}),
+            # Numbers as their file writes them, or with a point.
+            (["net=1.000,50", "net=1.000", "net=7,5", "net=7.5"], {"net": [1000.5, 1000, 7.5, 7.5]}),
+            (["net=1.000..2.000,25", "net>1.000,50"], {"net": [(1000, 2000.25), ">1.000,50"]}),
+            (["pay=$1,000.50", "pay=1,000", "pay=1000"], {"pay": [1000.5, 1000, 1000]}),
             (["f=yes", "f=no", "t=true"], {"f": [True, False], "t": [True]}),
         ]
         for words, where in cases:

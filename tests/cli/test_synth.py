@@ -633,6 +633,17 @@ class TestColumnsWithoutInformation:
         assert "budget is spent" in ran.err
         assert not [name for name in ("out.csv", "made.release", "told.txt") if (folder / name).exists()]
 
+    @pytest.mark.parametrize("refused", [False, True])
+    def test_numbers_of_which_little_more_than_a_range_came_out_count_too(self, folder, run, refused):
+        rows = [{"tenure": 1 + 7 * i % 72, "pay": 31 * i % 997, "sort": "ab"[i % 2]} for i in range(500)]
+        pandas.DataFrame(rows).to_csv(folder / "few.csv", index=False)
+
+        ran = run("synth", "few.csv", "-o", "out.csv", "--epsilon", 0.5, *["--require-columns"] * refused)
+
+        assert ran.code == (4 if refused else 0)
+        assert "2 of 3 columns carry little more than the range" in ran.err
+        assert (folder / "out.csv").exists() is not refused
+
     def test_declared_columns_are_never_called_lost(self, folder, run):
         ran = run(*WITH_SCHEMA, "--require-columns")
 

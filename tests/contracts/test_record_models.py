@@ -73,6 +73,17 @@ class TestRows:
 
 
 @pytest.mark.parametrize("kind", QUICK_CASES)
+def test_codes_without_records_are_not_drawn(kind: str) -> None:
+    every = records(600)
+    few = EncodedTable(DOMAIN, (every.codes[0], every.codes[1] // 7 * 6, every.codes[2]))
+
+    made = fitted(kind, few, steps=3).sample(2_000, np.random.default_rng(0))
+
+    for column in DOMAIN:
+        assert {*made.column(column)} <= {*few.column(column)}
+
+
+@pytest.mark.parametrize("kind", QUICK_CASES)
 def test_marginals_are_counts_that_add_up_to_the_records(kind: str) -> None:
     require_library(kind)
     # Of the model that needs many draws for its marginals, few are enough here.

@@ -74,11 +74,23 @@ class TestManyValues:
 
         held = counted(values, SortedPoints(values).fine_cuts(400))
 
-        assert held[0] == 0  # below the least value
+        assert held[0] == held[-1] == 0  # below the least value, and above the largest
         assert held.max() <= 201
         assert held[1] == LEAST_RECORDS
-        assert held[-1] <= 2 * LEAST_RECORDS
+        assert held[held > 0][-1] <= 2 * LEAST_RECORDS
         assert held[10:-10].min() >= 199
+
+    @pytest.mark.parametrize("kind", [float, np.int64])
+    def test_no_bin_reaches_over_a_wide_gap(self, kind: type) -> None:
+        rng = np.random.default_rng(0)
+        parts = [rng.normal(place, 1_000, 3_000) for place in (0, 500_000, 10_000_000)]
+        values = np.concatenate(parts).astype(kind)
+
+        cuts = SortedPoints(values).fine_cuts(400)
+
+        held, widths = counted(values, cuts), np.diff([-1e9, *cuts, 1e9])
+        assert widths[held > 0].max() < 5_000
+        assert cuts[-1] == (values.max() + 1 if kind is np.int64 else np.nextafter(values.max(), np.inf))
 
     def test_a_frequent_value_among_them_lies_alone(self) -> None:
         rng = np.random.default_rng(0)

@@ -43,6 +43,16 @@ class TestCoding:
             tables = compare(real, other)
             assert tables.synthetic.codes["c"].tolist() == tables.real.codes["c"].tolist()
 
+    def test_numbers_of_32_bits_equal_those_of_64_that_round_to_them(self):
+        real = pd.DataFrame({"x": np.array([0.1, 0.3, np.nan], np.float32), "y": [0.1, 0.3, 0.5]})
+        synthetic = pd.DataFrame({"x": [0.3, 0.1, 1e100], "y": [0.1, 0.30000001, 0.5]})
+
+        tables = compare(real, synthetic, holdout=real)
+
+        assert tables.synthetic.numbers["x"].tolist() == [*tables.real.numbers["x"][[1, 0]], 1e100]
+        assert tables.synthetic.numbers["y"].tolist() == synthetic["y"].tolist()
+        np.testing.assert_array_equal(tables.holdout.numbers["x"], tables.real.numbers["x"])
+
     def test_takes_dates_as_numbers_and_booleans_as_categories(self):
         frame = pl.DataFrame({"d": [dt.date(1970, 1, 2), dt.date(1970, 1, 3)], "b": [True, False]})
 

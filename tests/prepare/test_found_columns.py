@@ -55,6 +55,12 @@ FORMATS: list[tuple[dict[str, int], tuple[str, str | None]]] = [
     ({"UTC time": N_CELLS}, ("TIMESTAMP WITH TIME ZONE", "%Y-%m-%dT%H:%M:%SZ")),
     ({"clock": N_CELLS}, ("TIME", "%H:%M")),
     ({"clock": N_CELLS, "bare clock": 3000}, ("TIME", "%-H:%M")),
+    ({"padded clock": 3000, "whole clock": 3000, "late whole clock": 3000}, ("TIME", "%H%M")),
+    # Numbers of any kind, codes, months and days, and years and months.
+    ({"whole": HALF, "whole clock": HALF, "late whole clock": 3000}, ("BIGINT", None)),
+    ({"real": HALF, "late whole clock": 3000}, ("DOUBLE", "1234.5")),
+    ({"padded clock": HALF, "whole": 3000, "late whole clock": 3000}, ("VARCHAR", None)),
+    ({"padded clock": HALF, "whole clock": HALF}, ("VARCHAR", None)),
     ({"slashed day": N_CELLS}, ("DATE", "%Y/%m/%d")),
     ({"day first /": HALF, "either first /": HALF}, ("DATE", "%d/%m/%Y")),
     ({"month first -": HALF, "either first -": HALF}, ("DATE", "%m-%d-%Y")),
@@ -296,3 +302,45 @@ def test_it_points_to_the_line_that_fitted_the_table() -> None:
 def test_of_very_many_columns_some_are_named() -> None:
     with pytest.warns(DomainWarning, match=r"30 columns \('c0', .*'c19' and 10 more\), each: no category"):
         warn_of_hidden([f"c{i}" for i in range(30)], "no category")
+
+
+class TestWithoutPrivacy:
+    """Looking is free, so keys come out in their own form, and no message speaks of noise or a budget."""
+
+    def frame(self) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "age": np.arange(300) % 70,
+                "member": [f"C-{7919 * i % 1_000_000:06d}" for i in range(300)],
+                "said": [f"note {i}" for i in range(300)],
+                "sort": ["a", "b", "b"] * 100,
+            }
+        )
+
+    def test_keys_have_the_pattern_that_a_draft_shows(self) -> None:
+        frame = self.frame()
+
+        with pytest.warns(DomainWarning) as caught:
+            release = st.Independent(epsilon=math.inf, seed=0).fit(frame)
+
+        assert release.schema["member"].pattern == st.draft_schema(frame)[0]["member"].pattern == r"C-\d{6}"
+        assert release.sample()["member"].str.fullmatch(r"C-\d{6}").all()
+        (message,) = [str(w.message) for w in caught if w.category is DomainWarning]
+        assert "'said': hardly any value repeats" in message
+        assert "budget" not in message
+        assert "epsilon" not in message
+        assert release.lost_columns() == ["said"]
+        assert "noise hides" not in release.privacy.text()
+
+    def test_texts_of_which_many_repeat_are_learned(self) -> None:
+        frame = pd.DataFrame({"said": [f"note {i}" if i % 3 else "none" for i in range(3_000)]})
+
+        release = st.Independent(epsilon=math.inf, seed=0).fit(frame)
+
+        assert (release.sample()["said"] == "none").mean() == pytest.approx(1 / 3, abs=0.1)
+
+    def test_an_empty_column_is_said_to_hold_no_values(self) -> None:
+        frame = self.frame()[["age", "sort"]].assign(day=pd.Series([pd.NaT] * 300, dtype="datetime64[ns]"))
+
+        with pytest.warns(DomainWarning, match="'day': it holds no values, so each"):
+            st.Independent(epsilon=math.inf, seed=0).fit(frame)

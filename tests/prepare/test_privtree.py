@@ -14,6 +14,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.record_models.loop import Training
 
 SCHEMA = st.Schema({"pay": st.Numeric(0.0, 100.0), "age": st.Numeric(0, 5000, integer=True)})
 FINE = st.Preprocessing(discretizer="fine")
@@ -46,6 +47,21 @@ class TestWithoutPrivacy:
 
         assert 200 < sizes[0] <= 1_000
         assert sizes[1] <= 40
+
+    @pytest.mark.parametrize("name", ["independent", "mst", "argn"])
+    def test_values_end_where_records_do_whatever_the_bounds(self, name: str) -> None:
+        rng = np.random.default_rng(0)
+        # Two places on a map, in bounds that hold the whole earth.
+        frame = pd.DataFrame({"east": rng.choice([-120.0, -70.0], 2_000) + rng.normal(size=2_000)})
+        frame["north"] = -frame["east"] / 3 + rng.normal(size=2_000)
+        schema = st.Schema({c: st.Numeric(-1_000.0, 1_000.0) for c in frame})
+        options = {"training": Training(steps=20)} if name == "argn" else {}
+
+        made = st.synthesizer(name)(epsilon=math.inf, seed=0, **options).fit(frame, schema).sample()
+
+        for column in frame:
+            assert made[column].between(frame[column].min(), frame[column].max()).all()
+        assert not made["east"].between(-110, -80).any()
 
     def test_the_ledger_says_that_it_was_exact(self) -> None:
         release = st.Independent(epsilon=math.inf, preprocessing=FINE).fit(table(), SCHEMA)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,3 +41,42 @@ class TestLostColumns:
         release = st.Independent(epsilon=np.inf, seed=0).fit(table(300)[["sort", "pay", "same"]])
 
         assert release.lost_columns() == ["same"]
+
+
+def mixed(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "tenure": rng.integers(1, 73, n),
+            "gain": np.where(rng.random(n) < 0.9, 0, rng.integers(1, 5_000, n)),
+            "level": rng.integers(0, 3, n),
+            "sort": rng.choice(["a", "b"], n),
+        }
+    )
+
+
+@pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
+class TestCoarseColumns:
+    def test_few_records_leave_little_more_than_a_range(self) -> None:
+        release = st.MST(epsilon=0.7, delta=1e-6, seed=0).fit(mixed(900))
+
+        assert "tenure" in release.coarse_columns()
+        assert not {"sort", *release.lost_columns()} & {*release.coarse_columns()}
+
+    def test_frequent_values_and_few_values_are_more(self) -> None:
+        release = st.MST(epsilon=4.0, delta=1e-6, seed=0).fit(mixed(20_000))
+
+        assert release.coarse_columns() == []
+
+    def test_neither_declared_columns_nor_exact_ones_are_coarse(self) -> None:
+        frame = mixed(200)[["tenure", "sort"]]
+        schema = st.Schema({"tenure": st.Numeric(0, 100, integer=True), "sort": st.Categorical(["a", "b"])})
+
+        assert st.MST(epsilon=0.1, delta=1e-6, seed=0).fit(frame, schema).coarse_columns() == []
+        assert st.MST(epsilon=np.inf, seed=0).fit(frame).coarse_columns() == []
+
+    def test_what_is_stored_tells_the_same(self, tmp_path: Path) -> None:
+        release = st.MST(epsilon=0.7, delta=1e-6, seed=0).fit(mixed(900))
+        release.save(tmp_path / "made.release")
+
+        assert st.load(tmp_path / "made.release").coarse_columns() == release.coarse_columns()

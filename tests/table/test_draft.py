@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -14,7 +15,7 @@ from syntabula.errors import SchemaError
 from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import RawTable
-from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric
+from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric, Time
 
 
 def draft_one(raw_column, name="x"):
@@ -129,6 +130,48 @@ class TestNotes:
 
         assert isinstance(column, Identifier)
         assert "decimal comma" in notes[0]
+
+
+DAY = [100 * hour + minute for hour in range(24) for minute in range(0, 60, 5)]
+
+
+class TestClockTimesWithoutAColon:
+    @pytest.mark.parametrize(("name", "step"), [("dep_time", 1), ("CRSDepTime", 7), ("x", 1)])
+    def test_whole_numbers_that_look_so_are_proposed_as_such(self, name, step):
+        column, notes = draft_one(raw("integer", DAY[::step] * 3), name)
+
+        assert column == observed(Time, format="1435")
+        assert "declare it numeric" in notes[0]
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("x", DAY[::7]),  # few numbers, without the name
+            ("travel_time", range(5, 300)),
+            ("time", range(60)),
+            ("dep_time", [*DAY, 1275]),
+            ("start_time", range(1990, 2024)),
+            ("x", [100 * month + day for month in range(1, 13) for day in range(1, 29)]),
+            ("x", range(0, 2400, 50)),
+        ],
+    )
+    def test_other_numbers_are_not(self, name, values):
+        assert isinstance(draft_one(raw("integer", [*values] * 3), name)[0], Numeric)
+
+    def test_numbers_with_a_missing_one_are_too(self):
+        column, _ = draft_one(raw("float", [*DAY * 3, math.nan]), "dep_time")
+
+        assert column == observed(Time, format="1435", nullable=True)
+
+    def test_a_draft_of_a_file_reads_digits_as_clock_times(self, tmp_path):
+        lines = ["call,dep_time", *(f"{t:04},{t}" for t in DAY * 3)]
+        (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+
+        schema, notes = draft_schema(tmp_path / "t.csv")
+
+        assert schema["call"] == observed(Time, format="%H%M")
+        assert schema["dep_time"] == observed(Time, format="1435")
+        assert "if they are codes" in "".join(notes)
 
 
 class TestIdentifiers:

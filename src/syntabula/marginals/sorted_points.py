@@ -198,6 +198,8 @@ class SortedPoints:
 
         A value that holds as many records as a bin should gets one of its own, from itself to the next number that there
         is; so do all values where they are few. At both ends bins hold ever fewer records, as values lie apart there.
+        The last bin with records ends at the largest value. No bin reaches over a gap that is wider than the rest of the
+        bin, would be one of so many parts of the whole range, and has enough records on either side.
 
         Args:
             most: Largest number of bins, at least 6.
@@ -217,13 +219,41 @@ class SortedPoints:
         steps = np.sort(np.concatenate([ends, np.arange(each, n - each / 2, each), n - ends]))
         part = np.searchsorted(steps, np.cumsum(counts) - counts, side="right")
         begins = np.append(True, np.diff(part) > 0) | frequent
-        alone = values[frequent]
+        cuts = np.unique(
+            np.concatenate([values[begins], self._after(values[frequent]), self._after(values[-1:])])
+        )
+        before = self._gaps(every, np.flatnonzero(begins), parts)[: max(most - 1 - cuts.size, 0) // 2]
+        every_cut: NDArray[Any] = np.unique(
+            np.concatenate([cuts, self._after(values[before]), values[before + 1]])
+        )
+        return every_cut
+
+    def _after(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return the next number that there is after each value; none after the largest of a type."""
         if self.integer:
-            after = alone[alone < np.iinfo(values.dtype).max] + values.dtype.type(1)
+            following: NDArray[Any] = points[points < np.iinfo(points.dtype).max] + points.dtype.type(1)
         else:
-            after = np.nextafter(alone, np.inf)
-        cuts: NDArray[Any] = np.unique(np.concatenate([values[begins], after]))
-        return cuts
+            following = np.nextafter(points, np.inf)
+        return following
+
+    def _gaps(self, every: CountedPoints, begins: NDArray[np.intp], parts: int) -> NDArray[np.intp]:
+        """Return the places of the distinct values that a wide gap follows, the widest gap first.
+
+        Args:
+            every: The distinct values, with the number of records of each.
+            begins: Places of those that begin a bin.
+            parts: Number of parts of the whole range of which a gap would be one at least.
+        """
+        with np.errstate(over="ignore"):
+            values = every.values.astype(np.float64)
+            gaps, whole = np.diff(values), values[-1] - values[0]
+            widths = np.diff(np.append(values[begins], values[-1]))
+        own = widths[np.searchsorted(begins, np.arange(gaps.size), side="right") - 1]
+        below = np.cumsum(every.counts)[:-1]
+        wide = (gaps > own / 2) & (gaps >= whole / parts)
+        wide &= (below >= LEAST_RECORDS) & (below <= self.size - LEAST_RECORDS)
+        found: NDArray[np.intp] = np.flatnonzero(wide)
+        return found[np.argsort(-gaps[found], kind="stable")]
 
     def _offsets(self, points: NDArray[Any], edges: Sequence[float], unit: float) -> NDArray[np.float64]:
         """Return the distances of values from the first edge; values outside are clipped to the outer edges.

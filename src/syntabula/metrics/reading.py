@@ -94,6 +94,7 @@ def compare(
         else:
             for role, part in parts.items():
                 numbers[role][name] = _as_numbers(name, role, part)
+            _narrow(name, parts, numbers)
     views = {
         # The units of synthetic rows are made, one key as likely as another, so they say nothing.
         role: View(
@@ -186,6 +187,20 @@ def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:
             "rescale the column, or drop them"
         )
     return values
+
+
+def _narrow(name: str, parts: Mapping[str, RawColumn], numbers: Mapping[str, dict[str, Floats]]) -> None:
+    """Round a column of all tables to the coarsest type of floats that one stores it in.
+
+    A column declared as numbers comes out as float64. A value of .1 then equals the .1 of 32 bits, which is .100000001.
+    """
+    types = sorted({narrow for part in parts.values() if (narrow := part.physical.narrow_float)})
+    if types:
+        # Numbers beyond the range of the type stay as they are.
+        for role in parts:
+            with np.errstate(over="ignore"):
+                rounded = numbers[role][name].astype(types[0]).astype(np.float64)
+            numbers[role][name] = np.where(np.isinf(rounded), numbers[role][name], rounded)
 
 
 def _coded(name: str, parts: Mapping[str, RawColumn]) -> tuple[dict[str, Codes], tuple[Any, ...]]:

@@ -63,10 +63,14 @@ def find_types(
         )
         for name, share in one_by_one(shares, "find the types", progress)
     }
+    hides, or_raise = (
+        ("", "")
+        if ledger.budget.currency == "none"
+        else (", or at this budget noise hides what kind of values it holds", ", or raise epsilon")
+    )
     warn_of_hidden(
         [name for name, physical in found.items() if physical is None],
-        "it is empty, or at this budget noise hides what kind of values it holds, so it is treated as text; declare the "
-        "column in a schema, or raise epsilon",
+        f"it is empty{hides}, so it is treated as text; declare the column in a schema{or_raise}",
     )
     return {name: physical or TEXT for name, physical in found.items()}
 
@@ -177,37 +181,64 @@ def find_columns(
             hidden.append(name)
             # A few may be nearly empty; if most are hidden, the table or the budget is too small.
             if 2 * len(hidden) > n_known:
-                raise PrivateDomainError(
-                    f"found no bounds for {columns_listed(hidden)}, most of those that need bounds: at this budget, "
-                    "noise hides where the values lie, or there are none. State bounds in a schema (`others: find` "
-                    "leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more "
-                    "records"
-                ) from None
+                raise PrivateDomainError(_no_bounds(hidden, exact=ledger.budget.currency == "none")) from None
     cut_off |= {name: part for name, part in beyond.items() if part >= _CUT_OFF}
     warn_of_hidden(
         list(cut_off),
         "some values seem to lie beyond the bounds that were found, and are moved to the nearest bound: "
         f"{_percentages(list(cut_off.values()))} of the values (noisy counts); declare bounds in a schema to keep them",
     )
-    warn_of_hidden(
-        [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels],
-        "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
-        "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or raise "
-        "epsilon or the share of preprocessing; for keys in their own form, declare {kind: identifier} with a pattern",
-    )
+    exact = ledger.budget.currency == "none"
+    anew = [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels]
+    if exact:
+        patterned = [n for n in anew if _has_pattern(columns[n])]
+        warn_of_hidden(
+            [n for n in anew if n not in patterned],
+            "hardly any value repeats, so values are replaced by running numbers; to learn the frequent ones, declare "
+            "them in a schema (`others: find` leaves the other columns to be found); for keys in a form of their own, "
+            "declare {kind: identifier} with a pattern",
+        )
+    else:
+        warn_of_hidden(
+            anew,
+            "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
+            "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or "
+            "raise epsilon or the share of preprocessing; for keys in their own form, declare {kind: identifier} with a "
+            "pattern",
+        )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
+    no_values = (
+        "it holds no values" if exact else "at this budget, noise hides where values lie, if there are any"
+    )
     for value, of_numbers in (("0", True), ("1970-01-01", False)):
         warn_of_hidden(
             [name for name in hidden if isinstance(columns[name], Numeric) == of_numbers],
-            f"at this budget, noise hides where values lie, if there are any, so each of them is replaced by {value}; "
-            "declare the bounds in a schema to learn the values, or leave the column out",
+            f"{no_values}, so each of them is replaced by {value}; declare the bounds in a schema to learn the values, "
+            "or leave the column out",
         )
     if len(columns) == len(table) and all(isinstance(c, Identifier) for c in columns.values()):
         raise PrivateDomainError(
-            "no column's domain was found: at this budget, noise hides what the columns hold. Declare the domains in "
-            "a schema, raise epsilon or the share of preprocessing, or use more records"
+            "no column's domain was found: all values are keys, or differ like keys. Declare the domains in a schema"
+            if exact
+            else "no column's domain was found: at this budget, noise hides what the columns hold. Declare the domains "
+            "in a schema, raise epsilon or the share of preprocessing, or use more records"
         )
     return {name: columns[name] for name in shares}
+
+
+def _has_pattern(column: Column) -> bool:
+    return isinstance(column, Identifier) and column.pattern is not None
+
+
+def _no_bounds(names: Sequence[str], *, exact: bool) -> str:
+    """Say that most columns have no bounds, why, and what to do."""
+    found = f"found no bounds for {columns_listed(names)}, most of those that need bounds: "
+    if exact:
+        return f"{found}there are no values. State bounds in a schema, or leave these columns out"
+    return (
+        f"{found}at this budget, noise hides where the values lie, or there are none. State bounds in a schema (`others: "
+        "find` leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more records"
+    )
 
 
 def _percentages(parts: Sequence[float]) -> str:

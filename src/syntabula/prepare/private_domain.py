@@ -6,7 +6,6 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,15 +13,17 @@ import numpy as np
 
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
+from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
-from syntabula.prepare.refinement import Points
+from syntabula.prepare.refinement import Points, coded
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
+from syntabula.table.clock_numbers import CLOCK_NUMBERS, is_clock_name
 from syntabula.table.coding.levels import (
     CLOCK_LEVELS,
     CLOCK_RESOLUTIONS,
@@ -33,6 +34,7 @@ from syntabula.table.coding.levels import (
 )
 from syntabula.table.key_names import is_key_name
 from syntabula.table.raw import RawColumn
+from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
@@ -56,7 +58,10 @@ LEVEL_SHARE = Fraction(1, 4)
 """Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
 KEY_SHARE = Fraction(1, 8)
-"""Fraction of the domain budget that finds whether whole numbers are keys, for columns with the name of a key."""
+"""Fraction of the domain budget that finds whether whole numbers are keys or clock times, in columns with such a name."""
+
+OTHER_NUMBERS = 0.01
+"""Part of the values of clock times that may be other numbers, such as 2400; they are moved to the nearest time."""
 
 MOST_REPEATED = 20
 """Numbers with the name of a key that occur more often than this on average are learned."""
@@ -81,7 +86,8 @@ def extract_column(
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
     without any such category becomes an identifier, whose values are generated anew where they are not missing; so do
-    whole numbers that hardly repeat, in a column with the name of a key. Numbers that pandas holds as categories are
+    whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
+    clock times are these if nearly all can be. Numbers that pandas holds as categories are
     treated like text, except that rare ones become missing. The number of decimals of floats and the resolution of times
     are found too. A column is nullable if more cells are missing than noise explains; else their records are left out.
 
@@ -120,43 +126,6 @@ def extract_column(
         case "integer":
             return search.whole(share)
     return search.number()
-
-
-@dataclass(frozen=True)
-class FoundCategories:
-    """Released categories of a column.
-
-    Attributes:
-        labels: Categories in alphabetical order; empty if all are rare.
-        has_missing: Whether missing values are frequent.
-    """
-
-    labels: tuple[str, ...]
-    has_missing: bool
-
-
-def extract_categories(
-    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str, least: int = 1
-) -> FoundCategories:
-    """Find the categories that enough records share.
-
-    Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count reaches a
-    threshold of four to five standard deviations, see `ThresholdEvent`. Rarer labels go to the category "other", which
-    exists whether it is needed or not. None of the papers has a method for categories; this one is standard
-    (Korolova, Kenthapadi, Mishra and Ntoulas, 2009; Desfontaines, Voss, Gipson and Mandayam, 2022).
-
-    Args:
-        column: The labels.
-        share: Fraction of the whole budget, which must have a delta.
-        delta: Upper bound on the probability of releasing a label that only one record has.
-        step: Name of this spend in the ledger.
-        least: Number of records below which a category is not found; see `LabelCurator.frequent`.
-
-    Returns:
-        The categories.
-    """
-    found = column.frequent(share=share, delta=delta, step=step, least=least)
-    return FoundCategories(tuple(x for x in found if x is not None), None in found)
 
 
 def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step: str) -> int:
@@ -240,25 +209,30 @@ class _Search:
         return bool(answer.values[-1] > answer.above_noise(MISSING_TAIL))
 
     def text(self, delta: Fraction) -> Column:
-        found = self._categories(lambda x: x if _is_unicode(x) else None, delta)
+        column = self._labels(lambda x: x if is_unicode(x) else None)
+        if not column.is_private and (key := exact_key(column, self.raw.numbers(), step=self.step)):
+            return key
+        found = self._categories(column, delta)
         if not found.labels:
             return Identifier(nullable=found.has_missing, provenance="private")
         return open_categorical(with_known_labels(found.labels), nullable=found.has_missing)
 
     def codes(self, delta: Fraction) -> Column:
         # No number can represent all the others.
-        found = self._categories(lambda x: repr(x + 0) if math.isfinite(x) else None, delta)
+        found = self._categories(self._labels(lambda x: repr(x + 0) if math.isfinite(x) else None), delta)
         if not found.labels:
             return Identifier(integer=True, nullable=found.has_missing, provenance="private")
         read = int if self.raw.physical.kind == "integer" else float
         return Categorical(tuple(sorted(map(read, found.labels))), nullable=True, provenance="private")
 
-    def _categories(self, label: Callable[[Any], CellText], delta: Fraction) -> FoundCategories:
+    def _labels(self, label: Callable[[Any], CellText]) -> LabelCurator:
         counts: Counter[CellText] = Counter()
         for cell, number in self.raw.labels(self.least).items():
             counts[label(cell)] += number
         counts[None] += self.raw.numbers()[1]
-        column = LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
+        return LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
+
+    def _categories(self, column: LabelCurator, delta: Fraction) -> FoundCategories:
         return extract_categories(column, share=self.share, delta=delta, step=self.step, least=self.least)
 
     def whole(self, share: Fraction) -> Column:
@@ -267,7 +241,26 @@ class _Search:
             if key is not None:
                 return key
             share *= 1 - KEY_SHARE
+        elif is_clock_name(self.name):
+            clock = self._clock_number(share * KEY_SHARE)
+            if clock is not None:
+                return clock
+            share *= 1 - KEY_SHARE
         return self._whole(share)
+
+    def _clock_number(self, share: Fraction) -> Column | None:
+        """Return clock times if hardly any number is none, and some are from ten on; see `clock_codes`."""
+        points, n_missing = self.raw.points(Numeric(*self._limits(), integer=True))
+        column = self._curator(coded(points, "clock", CLOCK_NUMBERS), n_missing)
+        answer = column.histogram(
+            range(CLOCK_NUMBERS.size + 1), share=share, step=self.step, count_missing=True
+        )
+        others, _, late, missing = answer.values.tolist()
+        height = answer.above_noise(LEAST_FAILURE)
+        if late <= height or others > max(height, OTHER_NUMBERS * float(answer.values[:-1].sum())):
+            return None
+        has_missing = missing > answer.above_noise(MISSING_TAIL)
+        return Time(format=AS_NUMBER, nullable=has_missing, provenance="private")
 
     def _key(self, share: Fraction) -> Column | None:
         """Return an identifier if values hardly repeat, so that they name records.
@@ -288,9 +281,7 @@ class _Search:
         return Identifier(integer=True, nullable=has_missing, provenance="private")
 
     def _whole(self, share: Fraction) -> Column:
-        limits = (0, _UINT64_END) if self.raw.is_unsigned else (-(2**63), _INT64_END)
-        if self.raw.physical.kind != "integer":
-            limits = (-(2**53), 2**53)
+        limits = self._limits()
         found = self._bounds(Numeric(*limits, integer=True), share)
         least, most = self._storable(*limits)
         return Numeric(
@@ -300,6 +291,11 @@ class _Search:
             nullable=found.has_missing,
             provenance="private",
         )
+
+    def _limits(self) -> tuple[int, int]:
+        if self.raw.physical.kind != "integer":
+            return -(2**53), 2**53
+        return (0, _UINT64_END) if self.raw.is_unsigned else (-(2**63), _INT64_END)
 
     def number(self) -> Column:
         scale = self.raw.physical.scale
@@ -382,14 +378,6 @@ class _Search:
 
     def _curator(self, points: Points, n_missing: int) -> ColumnCurator:
         return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)
-
-
-def _is_unicode(label: CellText) -> bool:
-    try:
-        (label or "").encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _alike(number: int) -> CountedPoints:

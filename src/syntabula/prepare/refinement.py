@@ -135,7 +135,7 @@ class Refinement:
         steps = steps_of(self.column)
         if not steps or not self.settings.finds_roundness:
             return None
-        levels = ColumnCurator(_coded(points, LEVELS, code_of_levels(self.column)), self.ledger, self.noise)
+        levels = ColumnCurator(coded(points, LEVELS, code_of_levels(self.column)), self.ledger, self.noise)
         share, step = self.shares["roundness"], step_of("roundness", self.name)
         return count_levels(levels, steps, integer=column.integer, share=share, step=step)
 
@@ -186,7 +186,7 @@ class Refinement:
         if scale is None or self._sees_values(rest):
             return fit(rest, lower, upper)
         cells = ColumnCurator(
-            _coded(points, CELLS, CodeFold(scale.cells, scale.size)), self.ledger, self.noise
+            coded(points, CELLS, CodeFold(scale.cells, scale.size)), self.ledger, self.noise
         )
         return scale.bins(fit(cells, 0, scale.size - 1))
 
@@ -230,7 +230,8 @@ def code_of_levels(column: Ordered) -> CodeFold:
     return CodeFold(partial(levels_of, steps=steps, integer=integer), len(steps) + 2)
 
 
-def _coded(points: Points, name: str, fold: CodeFold) -> NDArray[Any] | CountedPoints:
+def coded(points: Points, name: str, fold: CodeFold) -> NDArray[Any] | CountedPoints:
+    """Return the codes of points; see `CodeFold`."""
     if isinstance(points, AskedPoints):
         return points.coded(name, fold)
     return points.mapped(fold.code) if isinstance(points, CountedPoints) else fold.code(points)

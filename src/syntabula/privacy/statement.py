@@ -207,10 +207,13 @@ def _public(statement: StatementFacts) -> list[str]:
         )
     anew = statement.made_anew
     if anew:
+        exact = statement.budget.currency == "none"
+        why = "the values" if exact else "noise hides every category, or the values"
+        more = "" if exact else ", or raise epsilon or the share of preprocessing"
         lines += _wrapped(
-            f"For {', '.join(anew)}, noise hides every category, or the values are keys that hardly repeat: they are "
-            "running numbers, and only the number of missing cells was learned. To learn more, state the categories in a "
-            "schema, or raise epsilon or the share of preprocessing."
+            f"For {', '.join(anew)}, {why} are keys that hardly repeat: they are made anew, and only the number of "
+            f"missing cells{' and the form of keys' if exact else ''} was learned. To learn more, state the categories "
+            f"in a schema{more}."
         )
     return lines
 

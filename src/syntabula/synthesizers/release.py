@@ -16,15 +16,7 @@ from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.privacy.statement import PrivacyStatement
-from syntabula.synthesizers.drawing import (
-    Draw,
-    Drawing,
-    check_room,
-    common_seed,
-    generator,
-    pieces,
-    whole,
-)
+from syntabula.synthesizers.drawing import Draw, Drawing, check_room, common_seed, generator, pieces, whole
 from syntabula.table.coding.codec import Codec
 from syntabula.table.frames.conform import output_type, written_as
 from syntabula.table.raw import Container, Origin, RawColumn
@@ -313,11 +305,7 @@ class Release:
         return rows.shares()
 
     def lost_columns(self) -> list[str]:
-        """Return the columns that were found privately and carry no information.
-
-        They hold running numbers, one value, or "other" in nine of ten rows: noise hid what they held, or there was no
-        more to find. This costs no privacy. Declare them in a schema, raise epsilon, or leave them out.
-        """
+        """Return the columns that were found privately and hold running numbers, one value, or "other" nearly alone."""
         found = self.privacy.columns_of("private")
         if not found:
             return []
@@ -325,6 +313,18 @@ class Release:
 
         rows = self.sample_columns(DRAWN, seed=0)
         return [name for name in found if is_lost(self.schema[name], rows[name])]
+
+    def coarse_columns(self) -> list[str]:
+        """Return the numbers, days and times that were found privately and of which little more than bounds came out."""
+        found = [name for name in self.privacy.columns_of("private") if name in self.codec.bins]
+        # Without privacy nothing is merged by noise.
+        if not found or self.privacy.budget.currency == "none":
+            return []
+        from syntabula.synthesizers.lost_columns import is_coarse
+
+        coarse = [name for name in found if is_coarse(name, self.codec, self.model)]
+        lost = self.lost_columns() if coarse else []
+        return [name for name in coarse if name not in lost]
 
     @property
     def _drawing(self) -> Drawing:

@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
+from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons
+from syntabula.table.key_texts import FEW_VALUES, MANY_VALUES, hardly_repeat, pattern_of_new_keys
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
+from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
@@ -36,15 +39,8 @@ from syntabula.table.schema.columns import (
     Time,
     time_zone,
 )
-from syntabula.table.schema.key_patterns import KeyPattern, pattern_of
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format
-
-FEW_VALUES = 20
-"""Integers with at most this many distinct values become categories; fewer rows than this show no identifier."""
-
-MANY_VALUES = 1000
-"""Text with more distinct values than this, in more than half of its cells, becomes an identifier."""
 
 MOST_CODES = 200
 """Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
@@ -57,6 +53,10 @@ MOST_DECIMALS = 6
 _MOST_ROWS_OF_A_KEY = 100
 """Values with more rows than this on average are not keys of persons."""
 
+_CLOCK_NUMBERS = (
+    "holds whole numbers that look like clock times, 905 for 09:05, so it is treated as such; if they are other numbers, "
+    "declare it numeric"
+)
 _NO_VALUES = "has no values; its domain is a placeholder, so declare the real one"
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
@@ -152,6 +152,8 @@ def _in_format(column: Column, format: str | None) -> Column:
     match column:
         case Date():
             return replace(column, format=format)
+        case Time(format="1435"):
+            return column
         case Datetime() | Time():
             return replace(column, format=fitted_format(format, column.resolution))
         case Numeric():
@@ -184,14 +186,8 @@ def _key_of_person(raw: RawColumn) -> Identifier:
     nullable = bool(raw.missing.any())
     if raw.physical.kind == "integer":
         return Identifier(integer=True, nullable=nullable, provenance="observed")
-    pattern = _pattern(set(raw.values[~raw.missing].tolist()))
+    pattern = pattern_of_new_keys(set(raw.values[~raw.missing].tolist()))
     return Identifier(pattern=pattern, nullable=nullable, provenance="observed")
-
-
-def _pattern(labels: set[str]) -> str | None:
-    """Return the pattern of keys, if enough new ones can be made of it."""
-    pattern = pattern_of(labels)
-    return None if pattern is None or KeyPattern.of(pattern).n_keys < _OFTEN * len(labels) else pattern
 
 
 def _note(names: list[str], note: str) -> str:
@@ -227,6 +223,8 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             low, high = (_EPOCH.date() + dt.timedelta(days=int(d)) for d in days)
             return Date(low, high, nullable=nullable, provenance="observed"), note
         case "time":
+            if note is None and raw.physical.format == "%H%M":
+                note = "holds digits that look like clock times; if they are codes, declare it categorical"
             return _clock(values, nullable), note
         case "datetime":
             column, zone_note = _times(values, raw.physical.timezone, nullable)
@@ -242,10 +240,9 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
         )
     if not labels:
         return Categorical(("unknown",), nullable=True, provenance="observed"), _NO_VALUES
-    unique = len(labels) == values.size and values.size > FEW_VALUES
-    if unique or (len(labels) > MANY_VALUES and len(labels) > values.size / 2):
-        kind = "differs in every row" if unique else "has very many distinct values"
-        pattern = _pattern(labels)
+    if hardly_repeat(len(labels), values.size):
+        kind = "differs in every row" if len(labels) == values.size else "has very many distinct values"
+        pattern = pattern_of_new_keys(labels)
         by = "running numbers" if pattern is None else "new keys of the pattern that its values show"
         return Identifier(pattern=pattern, nullable=nullable, provenance="observed"), (
             f"{kind}, so it is treated as an identifier and replaced by {by}; to learn it, declare it "
@@ -269,6 +266,8 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
     if distinct.size <= FEW_VALUES:
         labels = tuple(int(v) for v in distinct)
         return Categorical(labels, nullable=nullable, provenance="observed"), None
+    if are_clock_times(name, distinct):
+        return Time(format=AS_NUMBER, nullable=nullable, provenance="observed"), _CLOCK_NUMBERS
     if distinct.size == values.size and (is_key_name(name) or high - low + 1 == values.size):
         return Identifier(integer=True, nullable=nullable, provenance="observed"), (
             "differs in every row, so it is treated as an identifier and replaced by running numbers; declare "

@@ -93,10 +93,16 @@ class PhysicalType:
         if matched := _DECIMAL_NAME.fullmatch(self.name):
             largest = float(Decimal(10 ** int(matched[1]) - 1).scaleb(-int(matched[2])))
             return -largest, largest
-        if narrow := _NARROW_FLOATS.get(self.name.removesuffix("[pyarrow]").lower()):
+        if narrow := self.narrow_float:
             largest = float(np.finfo(narrow).max)
             return -largest, largest
         return -math.inf, math.inf
+
+    @property
+    def narrow_float(self) -> str | None:
+        """Name of the type of numpy, float16 or float32, that this type stores numbers in; None for others."""
+        name = _NARROW_FLOATS.get(self.name.removesuffix("[pyarrow]").lower())
+        return name if self.kind == "float" else None
 
     def require_domain(self, column: str) -> None:
         """Raise SchemaError if no column can be declared for such values; depends on the type alone."""

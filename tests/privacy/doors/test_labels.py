@@ -5,9 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from syntabula.errors import BudgetError
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import labels as label_curator
 from syntabula.privacy.doors.labels import LabelCurator
+from syntabula.privacy.events import ExactEvent
 from syntabula.privacy.journal import MemoryJournal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
@@ -60,3 +62,23 @@ class TestLongest:
         released(NO_PRIVACY, exact)
 
         assert (private.longest, exact.longest) == (label_curator.LONGEST, None)
+
+
+class TestTold:
+    """What a function tells of the exact labels: where privacy is off, and only there."""
+
+    def test_it_is_exact_and_recorded(self) -> None:
+        ledger = Ledger(NO_PRIVACY)
+
+        told = LabelCurator(COUNTS, ledger, SeededNoise(0)).told(
+            lambda c: str(sum(c.values())), what="a sum", step="s"
+        )
+
+        assert told == str(sum(COUNTS.values()))
+        assert [(e.step, str(e.event)) for e in ledger.entries] == [("s", str(ExactEvent("a sum")))]
+
+    def test_it_is_refused_under_a_budget(self) -> None:
+        curator = LabelCurator(COUNTS, Ledger(BUDGET), SeededNoise(0))
+
+        with pytest.raises(BudgetError, match="exact answers need"):
+            curator.told(lambda counts: str(counts), what="all", step="s")

@@ -194,6 +194,8 @@ def test_comparisons_are_read_from_text() -> None:
         (Date(dt.date(2020, 1, 1), dt.date(2020, 1, 31), format="%d/%m/%Y"), ">30/01/2020", (18292, 18293)),
         (Time(), ">=23:58", (1438, 1440)),
         (Time(format="1435"), ">2358", (1439, 1440)),
+        (Numeric(0, 9_000, step=10, format="1.234"), ">1.000 and <=8980", (101, 899)),
+        (Numeric(0, 9_000, decimals=1, format="1.234,5"), ">=1.000,5 and < 2.5e3", (10_005, 25_000)),
     ]
     for column, condition, span in cases:
         assert allowed("x", column, condition).spans == (span,), condition

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 
+import syntabula as st
 from syntabula import Numeric
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.rules.computed import as_declared
@@ -19,3 +22,13 @@ def test_a_computed_value_half_a_step_outside_is_rounded_to_the_bound_and_no_far
 
     assert fits.tolist() == [True, False, True, False]
     assert found.values[[0, 2]].tolist() == [0.0, 1.0]
+
+
+def test_a_computed_clock_time_fits_between_its_bounds_however_it_is_written():
+    times = {"time": np.array([8, 12, 18]) * 3_600_000_000, "integer": np.array([800, 1200, 1800])}
+
+    for kind, values in times.items():
+        column = st.Time(dt.time(9), dt.time(18), format="1435" if kind == "integer" else None)
+        computed = RawColumn(values, np.zeros(3, np.bool_), PhysicalType(kind, kind))
+
+        assert as_declared(column, computed)[1].tolist() == [False, True, True]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -124,7 +124,7 @@ def read_where(words: Sequence[str], schema: Schema) -> dict[str, list[Any]]:
         schema: The release's schema.
 
     Raises:
-        CommandError: If a word has no `=`.
+        CommandError: If a word has no `=`, or compares a column without an order.
         SchemaError: If a word does not begin with a column's name.
     """
     where: dict[str, list[Any]] = {}
@@ -137,12 +137,16 @@ def read_where(words: Sequence[str], schema: Schema) -> dict[str, list[Any]]:
             comparisons.setdefault(name, []).append(comparison)
             continue
         if name is None:
-            if "=" not in word:
+            begin = re.split("[<>=]", word, maxsplit=1)
+            if len(begin) == 1:
                 raise CommandError(
                     f"--where {word!r} must be COLUMN=VALUE, or a comparison such as COLUMN>5", Exit.ARGUMENTS
                 )
-            name = word.partition("=")[0]
+            name = begin[0].strip()
             schema[name]  # says which names are near
+            raise CommandError(
+                f"--where {word!r} must be {name}=VALUE, without spaces around the =", Exit.ARGUMENTS
+            )
         where.setdefault(name, []).append(_condition(word[len(name) + 1 :], schema[name]))
     for name, parts in comparisons.items():
         where.setdefault(name, []).append(" and ".join(parts))
@@ -178,6 +182,7 @@ def _condition(text: str, column: Any) -> Any:
 def _value(text: str, column: Any) -> Any:
     """Return the value of a text, or the text itself if it has none, to be refused with the others."""
     from syntabula.table.schema.columns import SPELLINGS
+    from syntabula.table.schema.text_formats import read_number
 
     kind = (
         column.label_type
@@ -185,16 +190,8 @@ def _value(text: str, column: Any) -> Any:
         else {"numeric": float, "boolean": bool}.get(column.kind)
     )
     if kind in (int, float):
-        try:
-            # Decimal would read 1_0 as ten.
-            number = Decimal(text if "_" not in text else "none")
-        except InvalidOperation:
-            return text
-        return (
-            (int(number) if number == number.to_integral_value() else float(number))
-            if number.is_finite()
-            else text
-        )
+        number = read_number(text, column.format if column.kind == "numeric" else None)
+        return text if number is None else number
     if kind is bool:
         meant = [text == true for true, false in (s.split("/") for s in SPELLINGS) if text in (true, false)]
         return meant[0] if meant else text

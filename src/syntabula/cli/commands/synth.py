@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -67,7 +68,7 @@ def synth(
         bool,
         typer.Option(
             "--require-columns",
-            help="Fail, with nothing written, if noise hid what a column without a declaration holds.",
+            help="Fail, with nothing written, if a column without a declaration carries little or no information.",
         ),
     ] = False,
     force: options.Force = False,
@@ -90,10 +91,11 @@ def synth(
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
-        lost = release.lost_columns()
-        if lost and require_columns:
+        lost, coarse = release.lost_columns(), release.coarse_columns()
+        if (lost or coarse) and require_columns:
             raise CommandError(
-                f"{_of_lost(lost, release)}; nothing was written because of --require-columns, but the budget is spent",
+                f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
+                "the budget is spent",
                 Exit.PRIVACY,
             )
         progress("write", 1.0)
@@ -121,13 +123,14 @@ def synth(
         "rows": drawn,
         "release": None if save is None else str(save),
         "lost_columns": lost,
+        "coarse_columns": coarse,
         "statement": release.privacy.to_json(),
     }
     console.result(release.privacy.text(), facts)
     if schema is not None and schema.others:
         console.note(_of_others([name for name in release.schema if name not in schema], request.observed))
-    if lost:
-        console.note(f"note: {_of_lost(lost, release)}")
+    for sentence in _of_poor(lost, coarse, release):
+        console.note(f"note: {sentence}")
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
 
@@ -185,13 +188,25 @@ def _of_others(names: list[str], observed: bool) -> str:
     return f"note: domains not in the schema were {how}: {columns} {shown}"
 
 
-def _of_lost(names: list[str], release: Release) -> str:
-    """Say how many columns carry no information, which, and what to do."""
-    shown = ", ".join(map(repr, names[:20])) + (" and others" if len(names) > 20 else "")
-    return (
-        f"{len(names)} of {len(release.schema.columns)} columns carry no information, as noise hid what they hold, or "
-        f"they hold one value: {shown}; declare them in a schema, or raise epsilon"
-    )
+def _of_poor(lost: list[str], coarse: list[str], release: Release) -> Iterator[str]:
+    """Say how many columns carry no information, or little, which, and what to do."""
+    n_columns, exact = len(release.schema.columns), release.privacy.budget.currency == "none"
+    if lost:
+        why = "values that hardly repeat" if exact else "what noise hides"
+        yield (
+            f"{len(lost)} of {n_columns} columns carry no information, as they hold {why}, or one value: {_shown(lost)}; "
+            f"declare them in a schema{'' if exact else ', or raise epsilon'}"
+        )
+    if coarse:
+        yield (
+            f"{len(coarse)} of {n_columns} columns carry little more than the range of their values, as noise left fewer "
+            "than five parts of it to tell apart, so single values, round numbers and what depends on them are lost: "
+            f"{_shown(coarse)}; declare them in a schema, with fewer columns, raise epsilon, or use more records"
+        )
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:20])) + (" and others" if len(names) > 20 else "")
 
 
 def _statement_text(privacy: PrivacyStatement, path: Path) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
 
-from syntabula.privacy.events import ThresholdEvent
+from syntabula.privacy.events import ExactEvent, ThresholdEvent
 from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import Sensitive, frequent
@@ -87,6 +87,34 @@ class LabelCurator:
             is_readable=_is_readable,
         )
         return dict(_from_bytes(text))
+
+    @property
+    def is_private(self) -> bool:
+        """Whether there is a budget, so that answers are noisy."""
+        return self._ledger.budget.currency != "none"
+
+    def told(self, of: Callable[[Mapping[CellText, int]], str | None], *, what: str, step: str) -> str | None:
+        """Return what a function tells of the exact counts of all labels; only where privacy is switched off.
+
+        Args:
+            of: Given the number of records of each label.
+            what: What it tells, for the ledger.
+            step: Name of this answer in the ledger.
+
+        Raises:
+            BudgetError: If there is a budget, as no noise protects what this returns.
+        """
+
+        def draw(token: Token) -> NoisyArray:
+            token.consume()
+            found = of(self._counts.reveal_inside_privacy())
+            return np.frombuffer(json.dumps(found).encode("ascii"), dtype=np.uint8)
+
+        text = answer(
+            self._ledger, self._source, ExactEvent(what), step=step, query=[], draw=draw, longest=LONGEST
+        )
+        found: str | None = json.loads(text.tobytes())
+        return found
 
     def __repr__(self) -> str:
         return "LabelCurator()"

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
@@ -29,6 +29,7 @@ from syntabula.table.schema.columns import (
     Time,
     type_of,
 )
+from syntabula.table.schema.text_formats import read_number
 
 _HOW = "give a value, a list of values, a range as a tuple (first, last), None for missing or ... for present"
 _COMPARISON = re.compile(r"(>=|<=|>|<)\s*(\S.*)")
@@ -59,7 +60,8 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
         condition: A value; a tuple (first, last), a range of numbers, dates or times, both ends included and None for
             an open end; a comparison as text, such as ">5" or ">=5 and <10"; None for missing; ... for anything but
             missing; or any other collection of these, one of which must hold. In a column of times, a day means the
-            whole day. Days and times may be text, in the column's format or ISO 8601.
+            whole day. Days and times may be text, in the column's format or ISO 8601; numbers in comparisons may be in
+            the column's format.
 
     Raises:
         ArgumentError: If the column can never satisfy it; the message shows what was given, and nothing of an
@@ -194,19 +196,10 @@ def _compared(column: Ordered, given: object) -> list[tuple[str, Any]] | None:
         return None
     parts = [(match[1], match[2]) for match in found if match is not None]
     if isinstance(column, Numeric) or (isinstance(column, Time) and column.is_number):
-        return [(sign, _number(text)) for sign, text in parts]
+        format = column.format if isinstance(column, Numeric) else None
+        numbers = [(sign, read_number(text, format)) for sign, text in parts]
+        return [(sign, text if n is None else n) for (sign, n), (_, text) in zip(numbers, parts, strict=True)]
     return [(sign, text) for sign, text in parts]
-
-
-def _number(text: str) -> Any:
-    try:
-        # Decimal would read 1_0 as ten.
-        number = Decimal(text if "_" not in text else "none")
-    except InvalidOperation:
-        return text
-    if not number.is_finite():
-        return text
-    return int(number) if number == number.to_integral_value() else float(number)
 
 
 def _ends(column: Ordered, given: object) -> tuple[Fraction | None, Fraction | None, bool, bool]:

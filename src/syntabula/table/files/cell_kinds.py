@@ -26,7 +26,9 @@ _ZONED = {"zoned time": None, "UTC time": "%Y-%m-%dT%H:%M:%SZ"}
 _CLOCK = {
     "clock": "%H:%M", "bare clock": "%-H:%M", "clock of seconds": "%H:%M:%S", "bare clock of seconds": "%-H:%M:%S",
 }  # fmt: skip
-_WHOLE_KINDS = ("whole", "long whole")
+_DIGITS = ("padded clock", "whole clock", "late whole clock")
+_SHORT = ("whole", *_DIGITS[1:])
+_WHOLE_KINDS = (*_SHORT, "long whole")
 _REAL_KINDS = ("real", "padded real", "whole with point")
 _COMMA = ("comma", "padded comma", "comma of thousandths")
 _GROUPS = (
@@ -51,13 +53,14 @@ _OTHER_DAYS = tuple(
 
 CELL_KINDS = (
     *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, "slashed day",
-    *_OTHER_DAYS, "text",
+    _DIGITS[0], *_OTHER_DAYS, "text",
 )  # fmt: skip
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
 Nobody can tell whether 1,234 means thousands or thousandths. Padded numbers have two decimals, the last of which is
 zero. Days with other separators show by a number above 12 which part is the month; if neither does, either may come
-first. Bare ones have a day or month of one digit.
+first. Bare ones have a day or month of one digit. Padded clocks are digits such as 0905; whole numbers such as 1145
+may be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31.
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
@@ -120,6 +123,8 @@ def kind_of(cell: str) -> str:
         "true or false": f"{cell} IN ('true', 'false')",
         "True or False": f"{cell} IN ('True', 'False')",
         "TRUE or FALSE": f"{cell} IN ('TRUE', 'FALSE')",
+        "late whole clock": matches(cell, "(1[3-9]|2[0-3])(3[2-9]|[45][0-9])"),
+        "whole clock": matches(cell, "(1[0-9]|2[0-3])[0-5][0-9]"),
         "whole": matches(cell, r"-?(0|[1-9][0-9]{0,14})"),
         "long whole": typed(_WHOLE, "BIGINT"),
         "whole with point": matches(cell, rf"{_SIGNED}\.0"),
@@ -144,6 +149,7 @@ def kind_of(cell: str) -> str:
         "bare clock": matches(cell, "[0-9]:[0-5][0-9]"),
         "clock of seconds": matches(cell, r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"),
         "bare clock of seconds": matches(cell, r"[0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"),
+        "padded clock": matches(cell, "0[0-9][0-5][0-9]"),
         "slashed day": f"({matches(cell, _SLASHED)} AND TRY_CAST(replace({cell}, '/', '-') AS DATE) IS NOT NULL)",
     }
     cases = " ".join(f"WHEN {test} THEN {_AT[kind]}" for kind, test in tests.items())
@@ -177,11 +183,13 @@ class Form:
         reads: Kinds of cells.
         physical: The type, without a format.
         formats: The format of some kinds; the column has that of the most frequent one.
+        needs: Kinds that must stand out.
     """
 
     reads: frozenset[str]
     physical: PhysicalType
     formats: Mapping[str, str | None]
+    needs: frozenset[str] = frozenset()
 
     def type_of(self, counts: Mapping[str, float], stands_out: Collection[str] = ()) -> PhysicalType:
         """Return the type with its format."""
@@ -226,21 +234,28 @@ _FORMS = (
     Form(frozenset(_FLAGS), _TYPES["flag"], _FLAGS),
     Form(frozenset(_WHOLE_KINDS), _TYPES["whole"], {}),
     # Floats cannot hold whole numbers of 16 digits.
-    Form(frozenset({"whole", *_REAL_KINDS}), _TYPES["number"], {}),
+    Form(frozenset({*_SHORT, *_REAL_KINDS}), _TYPES["number"], {}),
     Form(frozenset({"day"}), _TYPES["day"], {}),
     Form(frozenset({"day", *_LOCAL}), _TYPES["local"], _LOCAL),
     Form(frozenset(_ZONED), _TYPES["zoned"], _ZONED),
     Form(frozenset(_CLOCK), _TYPES["clock"], _CLOCK),
+    # Late ones show that they are neither month and day nor year and month.
+    Form(
+        frozenset(_DIGITS),
+        _TYPES["clock"],
+        dict.fromkeys(_DIGITS, "%H%M"),
+        frozenset({"padded clock", "late whole clock"}),
+    ),
     Form(frozenset({"slashed day"}), _TYPES["day"], {"slashed day": "%Y/%m/%d"}),
 )
-_OF_COMMA = Form(frozenset({"whole", *_COMMA}), replace(_TYPES["number"], format="1234,5"), {})
+_OF_COMMA = Form(frozenset({*_SHORT, *_COMMA}), replace(_TYPES["number"], format="1234,5"), {})
 _BY_COMMA = Form(
-    frozenset({"whole", *_REAL_KINDS, "comma of thousandths", *_GROUPS[:3]}),
+    frozenset({*_SHORT, *_REAL_KINDS, "comma of thousandths", *_GROUPS[:3]}),
     replace(_TYPES["number"], format="1,234.5"),
     {},
 )
 _BY_POINT = Form(
-    frozenset({"whole", "comma", "padded comma", *_GROUPS[3:]}),
+    frozenset({*_SHORT, "comma", "padded comma", *_GROUPS[3:]}),
     replace(_TYPES["number"], format="1.234,5"),
     {},
 )
@@ -270,7 +285,7 @@ def column_type(
         return None
     commas = (_OF_COMMA, _BY_COMMA) if decimal_comma else (_BY_COMMA, _OF_COMMA)
     for form in (*_FORMS, *commas, _BY_POINT):
-        if stands_out <= form.reads:
+        if form.needs <= stands_out <= form.reads:
             numbers = form.physical.kind == "float"
             return (_number_type if numbers else Form.type_of)(form, counts, stands_out)
     fitting = [form for form in _DAYS if stands_out <= form.reads]
@@ -283,11 +298,16 @@ def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) 
     physical, format = form.physical, form.physical.format
     if any(kind.startswith("padded") for kind in stands_out):
         return replace(physical, format=f"{format or '1234.5'}0")
-    if format == "1,234.5" and stands_out <= {"whole", "comma of thousandths", "groups by comma"}:
+    is_short = not stands_out.isdisjoint(_SHORT)
+    if format == "1,234.5" and stands_out <= {*_SHORT, "comma of thousandths", "groups by comma"}:
         return replace(_TYPES["whole"], format="1,234")
-    if format is None and "whole with point" in stands_out and counts["whole with point"] > counts["whole"]:
+    if (
+        format is None
+        and "whole with point" in stands_out
+        and counts["whole with point"] > sum(counts[k] for k in _SHORT)
+    ):
         return replace(physical, format="1234.0")
-    if format is None and "whole" in stands_out:
+    if format is None and is_short:
         return replace(physical, format="1234.5")
     return physical
 

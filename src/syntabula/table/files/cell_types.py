@@ -2,7 +2,8 @@
 
 Without a schema, a column has the first of these types that fits all its cells: true/false; whole numbers of at most 64
 bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64
-bits and codes such as 007 therefore stay text. White space around anything but text is ignored.
+bits and codes such as 007 therefore stay text, unless all cells are digits of clock times, such as 0905 and 1435. White
+space around anything but text is ignored.
 
 If a type must be found under differential privacy, it is found from the kinds of single cells; see `cell_kinds`.
 """

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.table.coding.column_codes import decode_labels, encode_column, present_cells
-from syntabula.table.raw import RawColumn
+from syntabula.table.raw import PhysicalKind, RawColumn
 from syntabula.table.schema.columns import (
     MICROSECONDS,
     Boolean,
@@ -18,6 +18,7 @@ from syntabula.table.schema.columns import (
     Datetime,
     Numeric,
     Ordered,
+    Time,
 )
 
 _CLOSE = 1e-9
@@ -52,7 +53,7 @@ def as_declared(column: Column, raw: RawColumn) -> tuple[RawColumn, Flags]:
     return found, np.asarray(fits & encoded.valid & (found.missing == ~present))
 
 
-def _in_bounds(column: Ordered, values: NDArray[Any], kind: str) -> Flags:
+def _in_bounds(column: Ordered, values: NDArray[Any], kind: PhysicalKind) -> Flags:
     slack: float | int = 0
     if isinstance(column, Numeric):
         numbers = values.astype(np.float64) if kind == "decimal" else values
@@ -60,6 +61,10 @@ def _in_bounds(column: Ordered, values: NDArray[Any], kind: str) -> Flags:
         if kind == "integer" and column.unit <= 1:
             slack = 0
         lower, upper = column.lower, column.upper
+    elif isinstance(column, Time):
+        points, unit = column.grid(), MICROSECONDS[column.resolution]
+        since = column.since_midnight(values, kind)[0]
+        return np.asarray((since >= points[0] * unit) & (since < (points[1] + 1) * unit))
     else:
         numbers = values if kind == "datetime" else values * MICROSECONDS["day"]
         lower, upper = bound_as_number(column, "lower"), bound_as_number(column, "upper")

@@ -123,9 +123,13 @@ class Time(Ordered):
 
         Of a number such as 1275, the minutes are clipped to 59.
         """
-        micros, changed = (values, 0) if kind == "time" else _from_numbers(values)
+        micros, changed = self.since_midnight(values, kind)
         points, clipped = clip_integers(micros // MICROSECONDS[self.resolution], *self.grid())
         return points, clipped + changed, 0
+
+    def since_midnight(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[np.int64], int]:
+        """Return the microseconds of clock times, and how many were numbers that are no clock time."""
+        return (values, 0) if kind == "time" else _from_numbers(values)
 
     def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
         """Return clock times at points, in microseconds since midnight or as numbers, and their type."""

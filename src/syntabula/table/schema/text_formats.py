@@ -6,7 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 from syntabula._arguments import shown
 from syntabula.errors import SchemaError
@@ -91,6 +91,24 @@ class NumberFormat:
         )
         after = f"( ?{after})?" if after else ""
         return rf"[+-]?{before}[+-]?({group}[0-9]+){decimals}{after}"
+
+
+def read_number(text: str, format: str | None = None) -> int | float | None:
+    """Return the number that a user writes, in a column's format or else with a point; None if it is none.
+
+    Where the format groups digits by points, 1.234 is 1234, as in the column's file.
+    """
+    form = None if format is None else NumberFormat.of(format)
+    if form is not None and not form.is_usual and re.fullmatch(form.pattern, text):
+        text = re.sub(f"[^0-9{re.escape(form.mark)}+-]", "", text).replace(form.mark or ".", ".")
+    try:
+        # Decimal would read 1_0 as ten.
+        number = Decimal(text if "_" not in text else "none")
+    except InvalidOperation:
+        return None
+    if not number.is_finite():
+        return None
+    return int(number) if number == number.to_integral_value() else float(number)
 
 
 _PART_OF = {

@@ -1,0 +1,85 @@
+"""Find the categories of a column of labels, or without privacy the keys that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from syntabula.privacy.doors.labels import CellText, LabelCurator
+from syntabula.table.key_texts import hardly_repeat, pattern_of_new_keys
+from syntabula.table.schema.columns import Identifier
+
+MOST_REPEATED = 0.1
+"""Part of the cells whose texts may occur more than once among keys; of others, the frequent texts are learned."""
+
+
+@dataclass(frozen=True)
+class FoundCategories:
+    """Released categories of a column.
+
+    Attributes:
+        labels: Categories in alphabetical order; empty if all are rare.
+        has_missing: Whether missing values are frequent.
+    """
+
+    labels: tuple[str, ...]
+    has_missing: bool
+
+
+def extract_categories(
+    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str, least: int = 1
+) -> FoundCategories:
+    """Find the categories that enough records share.
+
+    Partition selection: each label that occurs is counted with Gaussian noise and released if its noisy count reaches a
+    threshold of four to five standard deviations, see `ThresholdEvent`. Rarer labels go to the category "other", which
+    exists whether it is needed or not. None of the papers has a method for categories; this one is standard
+    (Korolova, Kenthapadi, Mishra and Ntoulas, 2009; Desfontaines, Voss, Gipson and Mandayam, 2022).
+
+    Args:
+        column: The labels.
+        share: Fraction of the whole budget, which must have a delta.
+        delta: Upper bound on the probability of releasing a label that only one record has.
+        step: Name of this spend in the ledger.
+        least: Number of records below which a category is not found; see `LabelCurator.frequent`.
+
+    Returns:
+        The categories.
+    """
+    found = column.frequent(share=share, delta=delta, step=step, least=least)
+    return FoundCategories(tuple(x for x in found if x is not None), None in found)
+
+
+def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> Identifier | None:
+    """Return the identifier of texts that hardly repeat, with the pattern that all of them show; None for others.
+
+    It reads the labels as they are, as a draft of a schema does, so it is done without privacy only.
+
+    Args:
+        column: The labels.
+        numbers: How many cells are present, and how many are missing.
+        step: Name of this answer in the ledger.
+    """
+    n_present, n_missing = numbers
+
+    def form(counts: Mapping[CellText, int]) -> str | None:
+        numbers = {label: number for label, number in counts.items() if label is not None}
+        repeated = sum(number for number in numbers.values() if number > 1)
+        if not hardly_repeat(len(numbers), n_present) or repeated > MOST_REPEATED * n_present:
+            return None
+        return pattern_of_new_keys(numbers.keys()) or ""
+
+    pattern = column.told(form, what="pattern of keys", step=step)
+    if pattern is None:
+        return None
+    return Identifier(pattern=pattern or None, nullable=n_missing > 0, provenance="private")
+
+
+def is_unicode(label: CellText) -> bool:
+    """Return whether a label can be written as UTF-8."""
+    try:
+        (label or "").encode()
+    except UnicodeEncodeError:
+        return False
+    return True

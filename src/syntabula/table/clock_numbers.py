@@ -1,0 +1,48 @@
+"""Clock times that are written as whole numbers, 905 for 09:05: which numbers and which columns may hold some."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.marginals.point_folds import CodeFold
+
+_NAME = re.compile(r"(time|clock|hhmm|uhrzeit)$|^(time|clock|hhmm|uhrzeit)[_\W]", re.IGNORECASE)
+_FEWEST, _FEWEST_UNNAMED = 20, 100
+_FEWEST_PARTS = 10
+_LAST_DAY_OF_MONTH = 31
+
+
+def is_clock_name(name: str) -> bool:
+    """Return whether a column's name, which is public, is one that clock times have: dep_time or CRSArrTime."""
+    return bool(_NAME.search(name))
+
+
+def clock_codes(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return for each number [n] 0 if it is no clock time, 1 if it is one before ten, and 2 if it is one from ten on."""
+    whole = np.rint(np.clip(values, -1, 2400)).astype(np.int64)
+    is_clock = (whole == values) & (whole >= 0) & (whole < 2400) & (whole % 100 < 60)
+    codes: NDArray[np.int64] = np.where(is_clock, 1 + (whole >= 1000), 0).astype(np.int64)
+    return codes
+
+
+CLOCK_NUMBERS = CodeFold(clock_codes, 3)
+
+
+def are_clock_times(name: str, distinct: NDArray[Any]) -> bool:
+    """Return whether the distinct whole numbers of a column look like clock times.
+
+    All have fewer than 24 hours and 60 minutes, and many hours and minutes occur, some of these beyond 31, so that
+    neither months and days, nor years, nor round amounts are taken for some. With the name of clock times, 20 numbers
+    are enough.
+    """
+    if distinct.size <= (_FEWEST if is_clock_name(name) else _FEWEST_UNNAMED):
+        return False
+    if not clock_codes(distinct).all():
+        return False
+    hours, minutes = np.unique(distinct // 100), np.unique(distinct % 100)
+    enough = min(hours.size, minutes.size) >= _FEWEST_PARTS
+    return bool(enough and hours[-1] > 12 and minutes[-1] > _LAST_DAY_OF_MONTH)
