@@ -41,10 +41,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(
-        "| table | method | epsilon | strong pairs | kept, apart | kept | near, apart | near | pairs, apart | pairs | s |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    print("| table | method | epsilon | strong pairs | kept | near | distance of pairs | seconds |")
+    print("|---|---|---|---|---|---|---|---|")
     for table in options.tables:
         frame, _, schema = real_table(table)
         frame = frame.iloc[:MOST_ROWS]
