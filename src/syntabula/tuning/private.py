@@ -211,7 +211,8 @@ class _Scored:
     ) -> float:
         total = max(float(model.total), 1.0)
         n_rows = int(min(total, _MOST_ROWS))
-        rows = codec.decode(model.sample(max(n_rows, 1), rng), rng)
+        codes = model.sample(max(n_rows, 1), rng)
+        rows = codec.decode(codes, rng, drawn_apart=model.drawn_apart)
         synthetic, _ = self.codec.encode(RawTable(rows, max(n_rows, 1), table.origin))
         real, _ = self.codec.encode(table)
         domain = self.codec.domain
