@@ -1,13 +1,17 @@
 """Compares methods where privacy is switched off: learns some rows of a table, and scores rows drawn against unseen ones.
 
     python benchmarks/without_privacy.py [--tables adult magic] [--rows 300 1000 3000] [--methods argn circuit ...]
+    python benchmarks/without_privacy.py --told [--tables adult magic shoppers bean] [--rows 0] [--methods real auto]
     python benchmarks/without_privacy.py --show
 
 Needs SYNTABULA_DATA. Rows are drawn with seed 0; 5,000 others are the unseen ones, and as many synthetic rows are drawn.
-"real" are the learned rows themselves. Scores: the area under the curve of a forest that tells synthetic from unseen
+0 rows: all others are learned. "real" are the learned rows themselves, or 5,000 of them with --told. Scores: the area
+under the curve of a forest that tells synthetic from unseen
 rows (0.5: it cannot), the mean TVD of pairs in 20 levels, macro F1 and AUC of XGBoost learned on synthetic rows and
 tested on unseen ones, the part of rows nearer to a learned record than to an unseen one, of as many (a half: chance),
-and processor seconds of learning and drawing. Each finished run is a line of --results and is not run again.
+and processor seconds of learning and drawing. --told scores nothing but the area under the curve of XGBoost that tells
+the rows apart: it learns a half of the synthetic and of the unseen rows, and is tested on the other halves; three
+draws of the halves, and their mean. Each finished run is a line of --results and is not run again.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import json
 import math
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,7 @@ import numpy as np
 import syntabula as st
 from syntabula.metrics import DiscriminatorSimilarity, TotalVariation, compare
 from syntabula.metrics.closest_record import ClosestRecord
+from syntabula.metrics.features import ordinal
 from syntabula.metrics.utility.efficacy import Efficacy
 
 FOUND = Path(__file__).parent / "results" / "without_privacy.jsonl"
@@ -43,12 +48,20 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--results", type=Path, default=FOUND, help="file of JSON lines")
     parser.add_argument("--show", action="store_true", help="print what the file holds, run nothing")
+    parser.add_argument(
+        "--told", action="store_true", help="score nothing but whether XGBoost tells rows apart"
+    )
     options = parser.parse_args()
     runs = [(t, n, m) for n in options.rows for t in options.tables for m in options.methods]
-    finished = {(f["table"], f["rows"], f["method"]) for f in found(options.results)}
+    finished = {
+        (f["table"], f["rows"], f["method"])
+        for f in found(options.results)
+        if ("boosted" in f) == options.told
+    }
+    score = boosted_scores if options.told else scores
     for run in [] if options.show else runs:
         if run not in finished:
-            line = json.dumps(dict(zip(("table", "rows", "method"), run, strict=True)) | scores(*run))
+            line = json.dumps(dict(zip(("table", "rows", "method"), run, strict=True)) | score(*run))
             print(line, flush=True)
             with options.results.open("a") as file:
                 file.write(line + "\n")
@@ -57,28 +70,16 @@ def main() -> None:
 
 def scores(table: str, rows: int, method: str) -> dict[str, float]:
     """Learn a table and return the scores of rows drawn."""
-    warnings.simplefilter("ignore")
-    frame = st.datasets.load(table).frame
-    schema = st.Schema(
-        {n: replace(c, provenance="public") for n, c in st.draft_schema(frame)[0].columns.items()}
-    )
-    order = np.random.default_rng(0).permutation(len(frame))
-    unseen, learned = (frame.iloc[o].reset_index(drop=True) for o in (order[:UNSEEN], order[UNSEEN:][:rows]))
-    started = time.process_time()
-    drawn: Any = learned
-    if method != "real":
-        release = st.synthesizer(method)(epsilon=math.inf, seed=0).fit(learned, schema)
-        drawn = release.sample(UNSEEN, seed=1000)
-    seconds = time.process_time() - started
+    made = drawn_rows(table, rows, method)
     target = st.datasets.describe(table).label
-    tables = compare(unseen, drawn, holdout=unseen, target=target, schema=schema)
+    tables = compare(made.unseen, made.drawn, holdout=made.unseen, target=target, schema=made.schema)
     rng = np.random.default_rng
     told = DiscriminatorSimilarity()(tables, rng(0)).facts["area under the curve"]
     learning = Efficacy(evaluators=("xgboost",))(tables, rng(0))
-    seen = compare(learned, drawn, holdout=unseen.iloc[:rows], schema=schema)
+    seen = compare(made.learned, made.drawn, holdout=made.unseen.iloc[:rows], schema=made.schema)
     near = ClosestRecord()(seen, rng(0))
     return {
-        "seconds": seconds,
+        "seconds": made.seconds,
         "told": told,
         "pairs": TotalVariation(way=2, levels=20)(tables, rng(0)).value,
         "f1": learning.value,
@@ -87,16 +88,100 @@ def scores(table: str, rows: int, method: str) -> dict[str, float]:
     }
 
 
+def boosted_scores(table: str, rows: int, method: str) -> dict[str, Any]:
+    """Learn a table and return how well boosted trees tell rows drawn from unseen ones."""
+    made = drawn_rows(table, rows, method)
+    tables = compare(made.unseen, made.drawn.iloc[:UNSEEN], schema=made.schema)
+    each = [boosted(tables, seed) for seed in range(3)]
+    return {
+        "learned": len(made.learned),
+        "chosen": made.chosen,
+        "seconds": made.fitting,
+        "drawing": made.seconds - made.fitting,
+        "boosted": float(np.mean(each)),
+        "each": each,
+    }
+
+
+def boosted(tables: Any, seed: int) -> float:
+    """Return the area under the curve of XGBoost that learns half of the rows of both tables, on the other half."""
+    from sklearn.metrics import roc_auc_score
+    from xgboost import XGBClassifier
+
+    rng = np.random.default_rng(seed)
+    views = (tables.real, tables.synthetic)
+    rows = np.concatenate([ordinal(tables, view) for view in views])
+    synthetic = np.repeat([0, 1], [view.n_rows for view in views])
+    learns = np.concatenate([rng.permutation(view.n_rows) % 2 == 0 for view in views])
+    trees = XGBClassifier(n_estimators=200, max_depth=5, learning_rate=0.1, n_jobs=1, random_state=seed)
+    trees.fit(rows[learns], synthetic[learns])
+    return float(roc_auc_score(synthetic[~learns], trees.predict_proba(rows[~learns])[:, 1]))
+
+
+@dataclass(frozen=True)
+class Made:
+    """Rows of a table, and rows drawn after learning some of them.
+
+    Attributes:
+        learned: The rows that were learned.
+        unseen: Others.
+        drawn: Rows drawn, or the learned ones.
+        schema: Of the whole table.
+        chosen: The method, or that which `auto` chose.
+        fitting: Processor seconds of learning.
+        seconds: Of learning and drawing.
+    """
+
+    learned: Any
+    unseen: Any
+    drawn: Any
+    schema: st.Schema
+    chosen: str
+    fitting: float
+    seconds: float
+
+
+def drawn_rows(table: str, rows: int, method: str) -> Made:
+    """Learn so many rows of a table, all but the unseen ones for 0, and draw as many as are unseen."""
+    warnings.simplefilter("ignore")
+    frame = st.datasets.load(table).frame
+    schema = st.Schema(
+        {n: replace(c, provenance="public") for n, c in st.draft_schema(frame)[0].columns.items()}
+    )
+    order = np.random.default_rng(0).permutation(len(frame))
+    unseen, others = (frame.iloc[o].reset_index(drop=True) for o in (order[:UNSEEN], order[UNSEEN:]))
+    learned = others.iloc[:rows] if rows else others
+    drawn, chosen, fitting, started = learned, method, 0.0, time.process_time()
+    if method != "real":
+        release = st.synthesizer(method)(epsilon=math.inf, seed=0).fit(learned, schema)
+        fitting = time.process_time() - started
+        drawn = release.sample(UNSEEN, seed=1000)
+        choice = release.privacy.choice
+        chosen = choice.method if choice else method
+    return Made(learned, unseen, drawn, schema, chosen, fitting, time.process_time() - started)
+
+
 def found(results: Path) -> list[dict[str, Any]]:
     """Return the finished runs."""
     return [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
 
 
 def show(runs: list[dict[str, Any]]) -> None:
-    """Print the runs as a Markdown table."""
+    """Print the runs as Markdown tables."""
+    if told := [run for run in runs if "boosted" in run]:
+        print("| table | learned | method | AUC of XGBoost | three draws of halves | fit s | draw s |")
+        print("|---|---|---|---|---|---|---|")
+        for run in sorted(told, key=lambda r: r["table"]):
+            name = run["method"] + (f" ({run['chosen']})" if run["chosen"] != run["method"] else "")
+            each = f"{min(run['each']):.3f} to {max(run['each']):.3f}"
+            spent = f"{run['seconds']:.1f} | {run['drawing']:.1f}"
+            print(
+                f"| {run['table']} | {run['learned']:,} | {name} | {run['boosted']:.3f} | {each} | {spent} |"
+            )
+        print()
     print("| table | rows | method | told apart | TVD of pairs | F1 | AUC | near learned | processor s |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for run in sorted(runs, key=lambda r: (r["table"], r["rows"])):
+    for run in sorted((r for r in runs if "boosted" not in r), key=lambda r: (r["table"], r["rows"])):
         shown = " | ".join(f"{run[key]:.3f}" for key in ("told", "pairs", "f1", "auc", "near"))
         print(f"| {run['table']} | {run['rows']:,} | {run['method']} | {shown} | {run['seconds']:.1f} |")
 

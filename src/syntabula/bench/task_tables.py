@@ -125,7 +125,8 @@ class _Drawn:
 
     def _fitted(self) -> Any:
         cell, split = self._cell, self._split
-        candidate, started = Candidate(method=cell.method, options=cell.options), time.perf_counter()
+        candidate = Candidate(method=cell.method, options=cell.options)
+        started, used = time.perf_counter(), time.process_time()
         synthesizer = candidate.synthesizer(**settings_of(cell, split))
         if cell.task_options.get("keep"):
             synthesizer = observed(synthesizer, self.fits)
@@ -134,6 +135,7 @@ class _Drawn:
         privacy = release.privacy
         self.facts = {
             "fit_seconds": round(time.perf_counter() - started, 3),
+            "fit_processor_seconds": round(time.process_time() - used, 3),
             "epsilon_spent": privacy.epsilon_spent,
             "accounting": privacy.budget.currency,
             "method": privacy.method if privacy.choice is None else privacy.choice.method,
