@@ -153,11 +153,11 @@ class DiscretizationStudies:
         return (
             *(_text(f"t{n}", title, why) for n, (title, why) in enumerate(_TABLES_OF_TEXT, start=1)),
             replace(
-                models, name="discretization-f1", title="The best binning against 20 even bins", epsilons=(1.0,)
+                models, name="discretization-f1", title="Bins of each discretizer at epsilon 1", epsilons=(1.0,),
+                preprocessing=tuple(b for b in _GRID if b.bins != 35),
             ),
             replace(
-                models, name="discretization-f2", title="Bins of each discretizer at epsilon 1", epsilons=(1.0,),
-                preprocessing=tuple(b for b in _GRID if b.bins != 35),
+                models, name="discretization-f2", title="The best binning against 20 even bins", epsilons=(1.0,)
             ),
             _text("f3", "Settings of the evaluation", "a drawing of the idea"),
             replace(
