@@ -161,7 +161,8 @@ def decode_column(
 
 def decode_labels(column: Column, codes: NDArray[Any]) -> RawColumn:
     """Turn codes [n] of a column of categories or flags into its values."""
-    index, missing = present_codes(column, codes, None)
+    present, missing = present_codes(column, codes, None)
+    index = present.astype(np.intp)
     if isinstance(column, Categorical):
         return _labels(column, index, missing)
     assert isinstance(column, Boolean)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from syntabula.bins.roundness import Roundness
 from syntabula.bins.spread import Spread, normal_within, uniform_within
 from syntabula.bins.uniform import Bins
+from syntabula.marginals.domain import code_dtype
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Column, Ordered
 
@@ -46,7 +47,7 @@ class InBins:
 
     Attributes:
         column: Its declaration.
-        index: Bin of each row [n].
+        index: Bin of each row [n], in the small type of codes, as those of all columns are held at once.
         missing: Which cells are missing [n]; their bin means nothing.
         bins: The bins.
         within: How values lie within them; evenly if None.
@@ -55,7 +56,7 @@ class InBins:
     """
 
     column: Ordered
-    index: NDArray[np.intp]
+    index: NDArray[Any]
     missing: NDArray[np.bool_]
     bins: Bins
     within: Spread | Roundness | None
@@ -74,10 +75,11 @@ class InBins:
         assert isinstance(column, Ordered)
         return cls(column, *present_codes(column, codes, bins), bins, within, groups)
 
-    def grouped(self) -> tuple[NDArray[np.intp], int]:
+    def grouped(self) -> tuple[NDArray[Any], int]:
         """Return the group of each row [n], and how many there are; groups rise with the bins."""
         runs = self._runs()
-        return runs[self.index], int(runs[-1]) + 1
+        count = int(runs[-1]) + 1
+        return runs.astype(code_dtype(count))[self.index], count
 
     def wide_groups(self) -> NDArray[np.bool_]:
         """Return which groups are wider than one value."""
@@ -95,24 +97,25 @@ class InBins:
 
     def drawn(self, rng: np.random.Generator) -> NDArray[Any]:
         """Return a point of each row's bin [n]."""
+        index = self.index.astype(np.intp)
         match self.within:
             case None:
-                points = uniform_within(self.bins, self.index, rng)
+                points = uniform_within(self.bins, index, rng)
             case Roundness():
-                points = self.within.within(self.bins, self.index, rng)
+                points = self.within.within(self.bins, index, rng)
             case Spread():
-                points = normal_within(self.bins, self.within, self.index, rng)
+                points = normal_within(self.bins, self.within, index, rng)
         return points
 
 
 def present_codes(
     column: Column, codes: NDArray[Any], bins: Bins | None
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the codes, and which are of missing cells; these get a valid one, so that every array has a plain type."""
     missing = np.zeros(codes.size, dtype=np.bool_)
     if column.nullable:
         missing = codes == column.n_codes(bins) - 1
-    return np.where(missing, 0, codes).astype(np.intp), missing
+    return np.where(missing, np.zeros(1, codes.dtype), codes), missing
 
 
 def ordered_values(columns: Mapping[str, InBins], rng: np.random.Generator) -> dict[str, RawColumn]:
@@ -192,7 +195,7 @@ class _Hidden:
         wide: Which groups are wider than one value [groups].
     """
 
-    index: NDArray[np.intp]
+    index: NDArray[Any]
     missing: NDArray[np.bool_]
     ranks: NDArray[np.float64]
     wide: NDArray[np.bool_]
@@ -209,7 +212,7 @@ class _Hidden:
         # The integral of a logit.
         areas = _times_log(self.ranks) + _times_log(1 - self.ranks)
         means = np.diff(areas) / np.maximum(np.diff(self.ranks), 1e-300)
-        found = means.astype(np.float32)[self.index[rows]]
+        found: NDArray[np.float32] = means.astype(np.float32)[self.index[rows]]
         found[self.missing[rows]] = 0
         return found
 
