@@ -52,6 +52,9 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 
+LARGEST_SCALE = 2.0**40
+"""Largest scale of counting noise; float64 holds such noise exactly, and it hides any table."""
+
 Counts = NDArray[np.int64]
 
 _CELLS_PER_CALL = 1 << 20

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from syntabula._arguments import count
 from syntabula.errors import ArgumentError
 from syntabula.privacy import exact_samplers
+from syntabula.privacy.exact_samplers import LARGEST_SCALE
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
-
-LARGEST_SCALE = 2.0**40
-"""Largest scale of counting noise; float64 holds such noise exactly, and it hides any table."""
 
 
 @runtime_checkable

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError, BudgetError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event, ExactEvent, GaussianEvent, LaplaceEvent
+from syntabula.privacy.exact_samplers import LARGEST_SCALE
 from syntabula.privacy.gdp import laplace_epsilon
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.noise import LARGEST_SCALE
 from syntabula.privacy.rules import RULES, Price
 from syntabula.privacy.units import Unit
 
