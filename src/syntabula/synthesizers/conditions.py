@@ -31,7 +31,7 @@ from syntabula.table.schema.columns import Column, Identifier
 _FEW_RECORDS = 100
 _ENOUGH = 0.02
 """Least probability at which rows are drawn without conditions, fifty for each that is kept."""
-_TRIED, _AT_ONCE, _MOST_TIMES = 5_000, 250_000, 10
+_TRIED, _COUNTED, _AT_ONCE, _MOST_TIMES = 5_000, 100_000, 250_000, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +116,9 @@ class SatisfyingRows:
         conditions = Conditions.read(codec, where)
         found = model.restricted(conditions.weights)
         whole = WholeRows.of(codec, model, conditions.wanted) if found.probability >= _ENOUGH else None
+        if whole is not None and len(codec.bins.keys() & conditions.wanted.keys()) > 1:
+            # Whether two ranges that divide bins hold together depends on what lies within.
+            found = replace(found, probability=whole.probability() or found.probability)
         return cls(conditions, found, model.total * found.probability, whole)
 
     def check(self, n: int) -> None:
@@ -206,11 +209,7 @@ class WholeRows:
             # As many as for a table, as values are dealt out among the rows that are drawn together.
             n = min(max(int(1.1 * left / probability), _TRIED), _AT_ONCE)
             most -= n
-            rows = self.model.sample(n, rng)
-            drawn = self.codec.decode(rows, rng, drawn_apart=self.model.drawn_apart)
-            among = np.ones(n, np.bool_)
-            for name, condition in self.wanted.items():
-                among &= satisfies(self.codec.schema[name], drawn[name], condition)
+            drawn, among = self._drawn(n, rng)
             places = np.flatnonzero(among)[:left]
             kept.append({name: column.take(places) for name, column in drawn.items()})
             left -= places.size
@@ -219,6 +218,18 @@ class WholeRows:
             if isinstance(column, Identifier):
                 found[name] = self.codec.identifiers(name, found[name].missing, start)
         return found
+
+    def probability(self) -> float:
+        """Return how many of some rows satisfy the conditions."""
+        return float(self._drawn(_COUNTED, np.random.default_rng(0))[1].mean())
+
+    def _drawn(self, n: int, rng: np.random.Generator) -> tuple[dict[str, RawColumn], NDArray[np.bool_]]:
+        """Draw rows without conditions, and say which satisfy them [n]."""
+        drawn = self.codec.decode(self.model.sample(n, rng), rng, drawn_apart=self.model.drawn_apart)
+        among = np.ones(n, np.bool_)
+        for name, condition in self.wanted.items():
+            among &= satisfies(self.codec.schema[name], drawn[name], condition)
+        return drawn, among
 
 
 def _no_rows(codec: Codec) -> EncodedTable:
