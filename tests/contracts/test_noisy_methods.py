@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from record_cases import PRIVATE_CASES, SCHEMA, private, require_library, table
 
 import syntabula as st
+from syntabula._planning import FitCost
 from syntabula.errors import ArgumentError, BudgetError, TrainingWarning
 from syntabula.privacy.journal import Journal
 from syntabula.record_models import astray
@@ -29,10 +32,6 @@ class TestBudget:
     def test_is_refused_at_once_where_training_has_no_cost(self, kind: str, budget: st.Budget) -> None:
         with pytest.raises(BudgetError, match=r"zero-concentrated|pure"):
             private(kind, budget=budget)
-
-    def test_takes_no_limit_of_time(self, kind: str) -> None:
-        with pytest.raises(ArgumentError, match="set steps"):
-            private(kind, training=Training(seconds=3, held_out=0.0))
 
     def test_so_small_that_noise_would_be_infinite_is_refused_with_what_to_do(self, kind: str) -> None:
         require_library(kind)
@@ -65,6 +64,74 @@ class TestRun:
 
         assert short.seconds < 60 < long.seconds
         assert long.steps[-1].name == "train on the records"
+
+
+@pytest.mark.parametrize("kind", NOISY)
+class TestLimitOfTime:
+    def test_pays_for_as_many_steps_as_it_lets(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        require_library(kind)
+        method = limited(kind, 3.0)
+        each_step_takes(1.0, method, monkeypatch)
+
+        said = " ".join(method.fit(table(400), SCHEMA).privacy.text().split())
+
+        assert "3 steps on records sampled at rate 0.2" in said
+        assert method.plan(SCHEMA, 400).steps[-1].seconds == 3.0
+
+    def test_that_all_steps_keep_changes_nothing(self, kind: str) -> None:
+        require_library(kind)
+        few = {"noisy": NoisyTraining(steps=5, rate=0.2)}
+
+        free, limit = (private(kind, **few, **more) for more in ({}, {"training": in_time(10_000.0)}))
+
+        assert limit.fit(table(400), SCHEMA).sample(50, seed=0).equals(
+            free.fit(table(400), SCHEMA).sample(50, seed=0)
+        )
+
+    def test_shorter_than_a_step_is_one_step(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        require_library(kind)
+        method = limited(kind, 0.5)
+        each_step_takes(1.0, method, monkeypatch)
+
+        assert "1 step" in method.fit(table(400), SCHEMA).privacy.text()
+
+
+def test_a_resumed_run_takes_the_steps_that_were_paid_for_on_a_slower_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_library("autoregressive")
+    method = limited("autoregressive", 20.0)
+    each_step_takes(1.0, method, monkeypatch)
+    whole = method.fit(table(400), SCHEMA)
+
+    def interrupt(step: str, done: float) -> None:
+        if "s left" in step:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        replace(method, journal=tmp_path / "j", progress=interrupt).fit(table(400), SCHEMA)
+    each_step_takes(4.0, method, monkeypatch)
+    again = replace(method, journal=tmp_path / "j", resume=True).fit(table(400), SCHEMA)
+
+    assert again.privacy.epsilon_spent == whole.privacy.epsilon_spent
+    assert again.sample(300, seed=1).equals(whole.sample(300, seed=1))
+
+
+def in_time(seconds: float) -> Training:
+    return Training(seconds=seconds, held_out=0.0)
+
+
+def limited(kind: str, seconds: float) -> Any:
+    return private(kind, training=in_time(seconds), noisy=NoisyTraining(steps=200, rate=0.2))
+
+
+def each_step_takes(seconds: float, method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a trial say so, whatever the machine."""
+
+    def cost(self: Any, domain: Any, n_rows: int, training: Any, noisy: Any, steps: int) -> FitCost:
+        return FitCost(1.0, seconds * steps)
+
+    monkeypatch.setattr(type(method.model), "noisy_training_cost", cost)
 
 
 @pytest.mark.parametrize("kind", NOISY)

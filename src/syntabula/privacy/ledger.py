@@ -114,6 +114,11 @@ class Replay:
         """Number of recorded answers that were returned so far."""
         return sum(record.is_answered for record in self._records[: self._next])
 
+    @property
+    def next_event(self) -> Event | None:
+        """The event of the spend to be requested next; None if all were taken."""
+        return self._records[self._next].event if self.left else None
+
     def require_all_taken(self) -> None:
         """Refuse a release that leaves out spends of the resumed run, which its total would not include.
 
@@ -265,6 +270,11 @@ class Ledger:
     def replayed(self) -> int:
         """Number of answers that came from the journal of an interrupted run."""
         return self._replay.answered
+
+    @property
+    def next_replayed(self) -> Event | None:
+        """The event that the resumed run paid for next; None if this run has come as far."""
+        return self._replay.next_event
 
     def require_all_replayed(self) -> None:
         """Refuse a release that leaves out spends of the resumed run; see `Replay.require_all_taken`.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -44,8 +45,8 @@ class RecordLearner:
         seed: Of all that is drawn in training. No privacy rests on it.
 
     Raises:
-        ArgumentError: If the model is none that is trained on records, no file could hold it, the training has a limit
-            of time and a budget, or records are held out that could not say when to stop.
+        ArgumentError: If the model is none that is trained on records, no file could hold it, or records are held out
+            that could not say when to stop.
         BudgetError: If the budget is of a kind that training has no noise for, or the model has no form with noise.
     """
 
@@ -75,11 +76,6 @@ class RecordLearner:
                     f"the model {self.model.kind!r} has no form that is trained with noise; use an infinite epsilon "
                     "where the table needs no privacy"
                 )
-            if self.training.seconds is not None:
-                raise ArgumentError(
-                    "seconds cannot limit a training with a budget, as all its steps are paid for before the first one; "
-                    "set steps"
-                )
 
     @property
     def is_private(self) -> bool:
@@ -88,7 +84,7 @@ class RecordLearner:
 
     @property
     def steps(self) -> int:
-        """Number of steps with a budget."""
+        """The most steps with a budget."""
         return self.noisy.steps_for(self.budget.epsilon)
 
     @property
@@ -101,6 +97,7 @@ class RecordLearner:
         cells = sum(domain.sizes)
         if self.is_private and takes_noise(self.model):
             cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
+            cost = replace(cost, seconds=min(cost.seconds, self._most_seconds))
         else:
             cost = self.model.training_cost(domain, n_rows, self.training)
         return [
@@ -130,7 +127,7 @@ class RecordLearner:
             paid = PaidTraining(
                 training=self.training,
                 noisy=self.noisy,
-                steps=self.steps,
+                steps=self._steps_in_time(doors, total),
                 total=total,
                 share=share,
                 seed=self.seed,
@@ -143,3 +140,21 @@ class RecordLearner:
         one_way = one_way_counts(measured)
         model = self.model.with_texts(doors.texts)
         return model.trained(doors.domain, one_way, records, self.training, progress, seed=self.seed)
+
+    @property
+    def _most_seconds(self) -> float:
+        return math.inf if self.training.seconds is None else self.training.seconds
+
+    def _steps_in_time(self, doors: Doors, total: float) -> int:
+        """Return as many steps as the limit of time lets, by a trial on made-up records.
+
+        All steps are paid for before the first, so that time cannot end them. A resumed run takes those that were paid
+        for, however fast its machine is. The trial depends on the released total alone.
+        """
+        if self.training.seconds is None:
+            return self.steps
+        if (paid_for := doors.records.resumed_steps) is not None:
+            return paid_for
+        n_rows = max(round(total), 1)
+        cost = self.model.noisy_training_cost(doors.domain, n_rows, self.training, self.noisy, self.steps)
+        return min(max(int(self.steps * self.training.seconds / cost.seconds), 1), self.steps)

@@ -43,7 +43,9 @@ class Training:
     Attributes:
         steps: At most so many batches; None for 30 passes over the records, from 1,000 to 6,000 steps.
         seconds: Training ends after so long at the latest, the learning rate having come down by then; None for no
-            limit. The model then depends on how fast the machine is.
+            limit. The model then depends on how fast the machine is. With a budget, which pays for all steps before the
+            first, there are as many as a trial on made-up records says this is long enough for, on a machine that does
+            nothing else.
         batch: Records in a batch; all of them where there are fewer.
         learning_rate: Of AdamW, at its largest; of a circuit, how far its expected counts go to those of a batch.
         held_out: Part of the records that is never trained on, to see when to stop; 0 for none.

@@ -95,6 +95,12 @@ class RecordCurator:
         """Largest rate of training: where units have several rows, a step takes one row of a unit alone."""
         return 1 / self._curator.ledger.unit.rows
 
+    @property
+    def resumed_steps(self) -> int | None:
+        """Number of steps that the resumed run paid for, if training is what it paid for next; None otherwise."""
+        event = self._curator.ledger.next_replayed
+        return event.steps if isinstance(event, TrainingEvent) else None
+
     def training(
         self,
         losses: Losses,
