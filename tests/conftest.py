@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import zlib
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -15,6 +16,10 @@ from hypothesis import HealthCheck, settings
 
 # Before any library reads it: threads of small matrices wait for each other where several tests run at a time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Where Python was told to keep no compiled modules, each process that a test starts would compile all of them again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A busy machine fails no test, and every run tries the same examples.
 settings.register_profile(
