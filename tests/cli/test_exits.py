@@ -144,8 +144,9 @@ class TestEndedCommand:
     """In a process of its own, ended as soon as its temporary files are there."""
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("name", list(ENDING))
-    @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+    @pytest.mark.parametrize(
+        ("name", "suffix"), [("SIGINT", "csv"), ("SIGTERM", "parquet"), ("SIGHUP", "arrow")]
+    )
     def test_nothing_temporary_is_left_and_the_code_is_that_of_the_signal(
         self, name, suffix, released, folder
     ):

@@ -245,6 +245,18 @@ TRACES: dict[str, Trace] = {
 THRESHOLD_PART = Fraction(1, 20)
 
 
+def points() -> list[tuple[str, float, Accounting]]:
+    """A quarter of all traces, epsilons and currencies, with two of eight epsilons for each trace and currency."""
+    turns: dict[Accounting, int] = {"gdp": 0, "zcdp": 2}
+    return [
+        (name, epsilon, accounting)
+        for place, name in enumerate(TRACES)
+        for turn, epsilon in enumerate(EPSILONS)
+        for accounting, wanted in turns.items()
+        if (place + turn) % 4 == wanted
+    ]
+
+
 class TestAgainstAnotherAccountant:
     """dp-accounting (Google) as oracle, which shares no code with ours."""
 
@@ -260,19 +272,12 @@ class TestAgainstAnotherAccountant:
             "dp_accounting.rdp.rdp_privacy_accountant", reason="the oracle dp-accounting is not installed"
         )
 
-    def test_the_points_are_four_hundred(self) -> None:
-        assert len(TRACES) * len(EPSILONS) * len(DELTAS) == 400
-
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
-    @pytest.mark.parametrize("name", TRACES)
     @pytest.mark.parametrize(
-        "epsilon",
-        thorough_but([EPSILONS[1]], EPSILONS),
+        "point", thorough_but(lambda point: point[2] == "gdp" and point[1] <= 1, points()), ids=str
     )
-    @pytest.mark.parametrize("accounting", thorough_but(["gdp"], ["zcdp", "gdp"]))
-    def test_ledger_is_sound_and_not_loose(
-        self, pld: Any, name: str, epsilon: float, accounting: Accounting
-    ) -> None:
+    def test_ledger_is_sound_and_not_loose(self, pld: Any, point: tuple[str, float, Accounting]) -> None:
+        name, epsilon, accounting = point
         for delta in DELTAS:
             ledger = play(TRACES[name], Budget(epsilon, delta, accounting=accounting))
             composed = compose(pld, ledger, epsilon / 4_000)
