@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -355,3 +357,24 @@ class TestRefusals:
 
         codes = torch.as_tensor(np.random.default_rng(2).integers(0, CODES, (8, WIDTH)))
         require_separate(losses, dict(layer.named_parameters()), codes, torch.Generator())
+
+
+@pytest.mark.parametrize("make", [Masked, Twice, Sequence])
+def test_a_step_leaves_nothing_in_memory(make: Callable[[], nn.Module]) -> None:
+    """Tensors in a circle of references stay until Python looks for circles, many steps later."""
+    network = make()
+    outputs: list[weakref.ref[torch.Tensor]] = []
+
+    def losses(x, random):
+        out = network(x)
+        outputs.append(weakref.ref(out))
+        return out.flatten(1).sum(1)
+
+    x = torch.randn(N, WIDTH) if make is Masked else torch.randint(0, CODES, (N, WIDTH))
+    gc.collect()
+    gc.disable()
+    try:
+        clipped_sum(losses, dict(network.named_parameters()), x, torch.Generator(), clip=1.0)
+        assert [out() for out in outputs] == [None]
+    finally:
+        gc.enable()

@@ -72,16 +72,18 @@ class _Watch(TorchFunctionMode):
     def parts(self, values: Tensor) -> dict[str, list[Part]]:
         """Return the parts of each parameter's gradients, by one backward pass."""
         found: dict[str, list[Part]] = {name: [] for name in self._parameters}
-        outputs = list({id(out): out for _, out, _, _ in self._uses}.values())
+        # They refer back to this object, which would hold a step's tensors until Python looks for such circles.
+        uses, self._uses = self._uses, []
+        outputs = list({id(out): out for _, out, _, _ in uses}.values())
         if not outputs or not values.requires_grad:
             return found
-        if any(out._version != version for _, out, version, _ in self._uses):
+        if any(out._version != version for _, out, version, _ in uses):
             raise ArgumentError(
                 "the loss changes a value in place; use the form of that function that does not"
             )
         derivatives = torch.autograd.grad(values.sum(), outputs, allow_unused=True)
         by_output = {id(out): d for out, d in zip(outputs, derivatives, strict=True)}
-        for name, out, _, part in self._uses:
+        for name, out, _, part in uses:
             if (d := by_output[id(out)]) is not None:
                 found[name].append(part(d))
         return {name: _joined(parts) for name, parts in found.items()}
