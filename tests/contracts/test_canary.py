@@ -127,16 +127,15 @@ class TestSearch:
         assert len(search(tmp_path)) == len(NAMES) + 3 * COUNT
 
 
-# All methods share the command line.
 FIRST = ("auto", "mst")
 # Counts, features and votes.
 DECLARED = (*FIRST, "dp-merf", "tab-pe")
-BY_COMMAND = [m if m in FIRST else pytest.param(m, marks=pytest.mark.thorough) for m in PRIVATE]
+# All methods share the command line, and how domains are found.
+SHARED = (*FIRST, "argn", "pategan", "private-gsd")
 
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 class TestArtifacts:
-    # How domains are found does not depend on the method that learns the table.
     @pytest.mark.parametrize(
         ("method", "schema"),
         [
@@ -152,7 +151,7 @@ class TestArtifacts:
             pytest.param("mst", replace(SCHEMA, unit="who", rows_per_unit=3), id="mst-persons"),
             *(
                 pytest.param(m, None, id=f"{m}-found", marks=() if m in FIRST else pytest.mark.thorough)
-                for m in PRIVATE
+                for m in SHARED
             ),
         ],
     )
@@ -192,7 +191,7 @@ class TestArtifacts:
         assert search(tmp_path) == []
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("method", BY_COMMAND)
+    @pytest.mark.parametrize("method", SHARED)
     def test_the_command_line_tells_no_cell(
         self, method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture
     ) -> None:

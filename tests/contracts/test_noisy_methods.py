@@ -84,8 +84,10 @@ class TestLimitOfTime:
 
         free, limit = (private(kind, **few, **more) for more in ({}, {"training": in_time(10_000.0)}))
 
-        assert limit.fit(table(400), SCHEMA).sample(50, seed=0).equals(
-            free.fit(table(400), SCHEMA).sample(50, seed=0)
+        assert (
+            limit.fit(table(400), SCHEMA)
+            .sample(50, seed=0)
+            .equals(free.fit(table(400), SCHEMA).sample(50, seed=0))
         )
 
     def test_shorter_than_a_step_is_one_step(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

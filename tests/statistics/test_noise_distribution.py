@@ -192,7 +192,7 @@ CHOICES = [
     *(("secure", name) for name in ("2", "10 with ties", "-1e6 and +1e6")),
     *(
         pytest.param("secure", name, marks=pytest.mark.thorough)
-        for name in ("2 far", "10", "all tied", "around +1e6", "around -1e6", "1000")
+        for name in ("2 far", "all tied", "around -1e6")
     ),
 ]
 
