@@ -16,7 +16,6 @@ from syntabula.bins.roundness import Roundness, between_atoms, levels_of, with_a
 from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins, integer_dtype
-from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.point_folds import CUTS_AHEAD, CodeFold, as_cuts, halving_cuts
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.atoms import (
@@ -41,10 +40,11 @@ from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Ordered
 
 if TYPE_CHECKING:
+    from syntabula.marginals.asked_points import AskedPoints
     from syntabula.table.parts.points import Expected
 
-Points = NDArray[Any] | CountedPoints | AskedPoints
-"""The points of a column's records: one each, or distinct ones with their numbers of records, or too many to hold."""
+    Points = NDArray[Any] | CountedPoints | AskedPoints
+    """The points of a column's records: one each, or distinct ones with their numbers of records, or too many to hold."""
 
 LEVELS, CELLS = "levels", "cells"
 """Names of the codes that are counted of a column."""
@@ -232,14 +232,14 @@ def code_of_levels(column: Ordered) -> CodeFold:
 
 def coded(points: Points, name: str, fold: CodeFold) -> NDArray[Any] | CountedPoints:
     """Return the codes of points; see `CodeFold`."""
-    if isinstance(points, AskedPoints):
-        return points.coded(name, fold)
-    return points.mapped(fold.code) if isinstance(points, CountedPoints) else fold.code(points)
+    if isinstance(points, np.ndarray):
+        return fold.code(points)
+    return points.mapped(fold.code) if isinstance(points, CountedPoints) else points.coded(name, fold)
 
 
 def _without(points: Points, values: Sequence[float]) -> Points:
-    if isinstance(points, AskedPoints):
-        return points.without(values)
+    if isinstance(points, np.ndarray):
+        return points[~np.isin(points, values)]
     if isinstance(points, CountedPoints):
         return points.where(~np.isin(points.values, values))
-    return points[~np.isin(points, values)]
+    return points.without(values)

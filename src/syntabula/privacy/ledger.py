@@ -7,15 +7,18 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ResumeError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.conversion import epsilon_from_mu
 from syntabula.privacy.events import Event
-from syntabula.privacy.journal import Checkpoint, JournalRecord, MemoryJournal, NoisyArray
 from syntabula.privacy.rounding import float_above, root_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
 from syntabula.privacy.units import RECORD, Unit
+
+if TYPE_CHECKING:
+    from syntabula.privacy.journal import Checkpoint, JournalRecord, MemoryJournal, NoisyArray
 
 REMEDY = (
     "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or start without "

@@ -7,18 +7,16 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.point_folds import CUTS_AHEAD, as_cuts, halving_cuts
 from syntabula.marginals.sorted_points import FRACTION_STEPS, CountedPoints, SortedPoints
 from syntabula.privacy.doors.scores import frequent_values, quantile_scores, shortfall_scores, unpacked
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
-from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import (
     Node,
@@ -38,6 +36,10 @@ from syntabula.privacy.pricing import (
     laplace_epsilon_of_share,
 )
 from syntabula.privacy.resume import answer, fingerprint
+
+if TYPE_CHECKING:
+    from syntabula.marginals.asked_points import AskedPoints
+    from syntabula.privacy.journal import NoisyArray
 
 
 class ColumnCurator:
@@ -70,7 +72,7 @@ class ColumnCurator:
         n_missing: int = 0,
         of_units: bool = False,
     ) -> None:
-        exact = points if isinstance(points, AskedPoints) else SortedPoints(points)
+        exact = SortedPoints(points) if isinstance(points, np.ndarray | CountedPoints) else points
         self._points: Sensitive[SortedPoints | AskedPoints] = Sensitive(exact)
         self._missing = Sensitive(n_missing)
         self._ledger = ledger

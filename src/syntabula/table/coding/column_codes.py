@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from syntabula.bins.roundness import Roundness
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, integer_dtype
-from syntabula.table.coding.conditions import Allowed
 from syntabula.table.coding.values_within import InBins, ordered_values, present_codes
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.repeated_texts import RepeatedTexts
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Identifier, Label, Ordered
+
+if TYPE_CHECKING:
+    from syntabula.table.coding.conditions import Allowed
 
 
 @dataclass(frozen=True, eq=False)
