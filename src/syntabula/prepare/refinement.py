@@ -16,8 +16,7 @@ from syntabula.bins.roundness import Roundness, between_atoms, levels_of, with_a
 from syntabula.bins.scale import even_bins
 from syntabula.bins.spread import Spread
 from syntabula.bins.uniform import Bins, UniformBins, integer_dtype
-from syntabula.marginals.point_folds import CUTS_AHEAD, CodeFold, as_cuts, halving_cuts
-from syntabula.marginals.sorted_points import CountedPoints
+from syntabula.marginals.sorted_points import CUTS_AHEAD, CodeFold, CountedPoints, as_cuts, halving_cuts
 from syntabula.prepare.atoms import (
     LEAST_OF_BIN,
     MOST_POINTS,

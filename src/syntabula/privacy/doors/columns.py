@@ -13,8 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.point_folds import CUTS_AHEAD, as_cuts, halving_cuts
-from syntabula.marginals.sorted_points import FRACTION_STEPS, CountedPoints, SortedPoints
+from syntabula.marginals.sorted_points import (
+    CUTS_AHEAD,
+    FRACTION_STEPS,
+    CountedPoints,
+    SortedPoints,
+    as_cuts,
+    halving_cuts,
+)
 from syntabula.privacy.doors.scores import frequent_values, quantile_scores, shortfall_scores, unpacked
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
 from syntabula.privacy.ledger import Ledger, Token

@@ -10,8 +10,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.parts import Fold, State
-from syntabula.marginals.point_folds import BUCKETS, HELD_VALUES
+from syntabula.marginals.parts import HELD_VALUES, Fold, State
+from syntabula.marginals.point_folds import BUCKETS
 from syntabula.table.raw import RawColumn
 from syntabula.table.repeated_texts import RepeatedTexts
 
