@@ -18,8 +18,8 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
+from syntabula.models.recoded import Supported
 from syntabula.models.storage import check_storable
-from syntabula.models.supported import Supported
 from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.statement_facts import MethodChoice

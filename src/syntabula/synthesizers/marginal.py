@@ -14,8 +14,8 @@ from syntabula._register import entries, load
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import BoolArray, MarginalModel, Model
+from syntabula.models.recoded import Supported, settled
 from syntabula.models.storage import check_storable
-from syntabula.models.supported import Supported, settled
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.base import Selector
