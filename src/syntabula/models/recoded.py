@@ -14,8 +14,15 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import Evidence, FloatArray, Measurement, check_measurements, evidence
 from syntabula.marginals.recoding import Recoding
-from syntabula.models.base import BoolArray, MarginalModel, Model
-from syntabula.models.storage import model_array_bytes, model_from_state, model_state, whole_model
+from syntabula.models.base import (
+    BoolArray,
+    MarginalModel,
+    Model,
+    model_array_bytes,
+    model_from_state,
+    model_state,
+    whole_model,
+)
 
 if TYPE_CHECKING:
     from syntabula.marginals.threshold import LinearThreshold

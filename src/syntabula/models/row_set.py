@@ -16,10 +16,9 @@ from syntabula.errors import ConditionWarning
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import Model, bound, check_sample
+from syntabula.models.base import Model, bound, check_sample, read_facts, stored_facts, whole_model
 from syntabula.models.product_mixture import even_rows
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import read_facts, stored_facts, whole_model
 
 Records = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""

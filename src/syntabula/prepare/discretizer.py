@@ -12,8 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from syntabula.bins.spread import LEAST_COUNT, LEAST_DEVIATION, MOST_DEVIATION, Spread
-from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.bins.uniform import LEAST_COUNT, LEAST_DEVIATION, MOST_DEVIATION, Bins, Spread, UniformBins
 from syntabula.errors import ArgumentError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator

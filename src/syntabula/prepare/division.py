@@ -10,7 +10,7 @@ from syntabula.prepare.atoms import needs_delta
 from syntabula.prepare.discretizer import LEAST_BINS, is_worth_fitting
 from syntabula.prepare.preparation import Preparation
 from syntabula.prepare.preprocessing import TIMES_SHARE, TYPE_SHARE, BinCount, Preprocessing, RareCategories
-from syntabula.prepare.rounding import steps_of
+from syntabula.prepare.refinement import steps_of
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema
 

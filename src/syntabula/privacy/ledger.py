@@ -71,10 +71,7 @@ class Token:
         self._lock = threading.Lock()
 
     def consume(self) -> Event:
-        """Use up the token, just before the draw.
-
-        Returns:
-            The event that was paid for.
+        """Use up the token, just before the draw, and return the event that was paid for.
 
         Raises:
             BudgetError: If the token was used before, or it holds an earlier run's answer.
@@ -243,13 +240,7 @@ class Ledger:
             return Token(step, event, number)
 
     def record_outcome(self, token: Token, values: NoisyArray, *, longest: int | None = None) -> None:
-        """Write a noisy answer to the journal, if there is one, before it is returned.
-
-        Args:
-            token: Token of the spend.
-            values: The answer.
-            longest: Size in bytes of the longest possible answer; None if all have the same length.
-        """
+        """Write a noisy answer to the journal, if there is one, before it is returned; see its `record_outcome`."""
         if self._journal is not None:
             self._journal.record_outcome(token.number, values, longest=longest)
 

@@ -18,8 +18,7 @@ from syntabula._warnings import warn_caller
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.domain import Codes, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import check_sample
-from syntabula.models.storage import whole_model
+from syntabula.models.base import check_sample, whole_model
 from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.trees import Tree, grow

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import refusal
 from syntabula._warnings import warn_caller
-from syntabula.bins.spread import Parts, cut
+from syntabula.bins.uniform import Parts, cut
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray

@@ -24,8 +24,7 @@ from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
-from syntabula.table.raw import RawColumn
-from syntabula.table.repeated_texts import RepeatedTexts, joined
+from syntabula.table.raw import RawColumn, RepeatedTexts, joined
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
 

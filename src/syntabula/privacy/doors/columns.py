@@ -35,12 +35,7 @@ from syntabula.privacy.mechanisms import (
     split_tree,
 )
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.pricing import (
-    NoisyVector,
-    bought,
-    counting_event,
-    laplace_epsilon_of_share,
-)
+from syntabula.privacy.pricing import NoisyVector, bought, counting_event, laplace_epsilon_of_share
 from syntabula.privacy.resume import answer, fingerprint
 
 if TYPE_CHECKING:
@@ -375,10 +370,7 @@ class ColumnCurator:
         return NoisyVector(np.zeros(1), event)
 
     def fine_cuts(self, most: int, *, step: str) -> NDArray[Any]:
-        """Return exact cuts between the values, by `SortedPoints.fine_cuts`; only where privacy is switched off.
-
-        Args:
-            most: Largest number of bins.
+        """Return exact cuts between the values, for at most so many bins, by `SortedPoints.fine_cuts`.
 
         Raises:
             BudgetError: If there is a budget, as no noise protects what this returns.

@@ -138,10 +138,7 @@ class Curator:
         weights: Sequence[float] | None = None,
         penalties: Sequence[float] | None = None,
     ) -> int:
-        """Select the candidate whose marginal differs most from its estimate, by the exponential mechanism.
-
-        A single choice, whose position is returned; `Candidates` takes the same arguments and allows several.
-        """
+        """Return the position of a single choice; `Candidates` takes the same arguments and allows several."""
         asked = Candidates(self, candidates, estimates, weights=weights, penalties=penalties)
         return asked.choose(share=share, step=step)
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.parts import HELD_VALUES, Fold, State
 from syntabula.marginals.point_folds import BUCKETS
-from syntabula.table.raw import RawColumn
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import RawColumn, RepeatedTexts
 
 _TEXTS, _LENGTHS, _COUNTS, _BUCKETS = "texts", "lengths", "counts", "buckets"
 _LONGEST = 64
