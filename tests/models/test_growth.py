@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from syntabula.models.junction_tree import tree
-from syntabula.models.junction_tree.elimination import cells_of, eliminate, maximal, tree_cells
 from syntabula.models.junction_tree.tree import tree_cells_with_each
+from syntabula.models.tables import cells_of, eliminate, maximal, tree_cells
 
 
 @pytest.mark.parametrize("n_columns", [1, 7, 30, 70])

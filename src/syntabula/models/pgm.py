@@ -30,7 +30,6 @@ from syntabula.models.junction_tree.calibration import (
     marginal_probabilities,
     weigh,
 )
-from syntabula.models.junction_tree.elimination import Order
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
 from syntabula.models.junction_tree.tree import (
     JunctionTree,
@@ -42,7 +41,7 @@ from syntabula.models.junction_tree.tree import (
     tree_of,
 )
 from syntabula.models.mirror_descent import estimate
-from syntabula.models.tables import aligned, arranged
+from syntabula.models.tables import Order, aligned, arranged
 from syntabula.models.targets import Target, joined_targets
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from syntabula._memory import above_limit, cells_shown, table_mb
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.junction_tree.elimination import (
+from syntabula.models.tables import (
     Order,
     as_clique,
     as_mask,
