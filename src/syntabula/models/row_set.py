@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count, megabytes, normalise
-from syntabula._warnings import warn_caller
-from syntabula.errors import ConditionWarning
+from syntabula.errors import ConditionWarning, warn_caller
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray

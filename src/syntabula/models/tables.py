@@ -1,4 +1,4 @@
-"""Tables over named columns, and elimination orders: in which columns are summed out of them, and how large they become."""
+"""Tables over named columns, and elimination orders: how columns are summed out of them, and how large they become."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from syntabula._arguments import shown
-from syntabula._warnings import warn_caller
-from syntabula.errors import BudgetError, PrivacyWarning
+from syntabula.errors import BudgetError, PrivacyWarning, warn_caller
 from syntabula.privacy.conversion import (
     epsilon_from_mu,
     epsilon_from_rho,

@@ -14,8 +14,7 @@ import numpy as np
 from syntabula._arguments import count, names, near, normalise, real
 from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, ConditionWarning
+from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import Codes, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample, whole_model

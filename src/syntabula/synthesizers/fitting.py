@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syntabula._version import __version__
-from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning, DataError, PrivacyWarning
+from syntabula.errors import CoercionWarning, DataError, PrivacyWarning, warn_caller
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors

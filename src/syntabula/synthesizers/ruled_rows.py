@@ -17,8 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import ResourceError, RuleWarning
+from syntabula.errors import ResourceError, RuleWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
