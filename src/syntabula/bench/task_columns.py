@@ -28,7 +28,7 @@ from syntabula.bins.uniform import Bins, UniformBins, uniform_within
 from syntabula.datasets.simulated import LOWER, UPPER
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats
-from syntabula.prepare.discretizer import FittedDiscretizer
+from syntabula.prepare.preprocessing import FittedDiscretizer
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger

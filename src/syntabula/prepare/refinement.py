@@ -27,8 +27,7 @@ from syntabula.prepare.atoms import (
     n_candidates,
     needs_delta,
 )
-from syntabula.prepare.discretizer import fit_spread, is_worth_fitting
-from syntabula.prepare.preprocessing import Part, Preprocessing
+from syntabula.prepare.preprocessing import Part, Preprocessing, fit_spread, is_worth_fitting
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
