@@ -12,18 +12,16 @@ from typing import Any, Literal
 from syntabula._arguments import shown
 from syntabula.errors import BudgetError, PrivacyWarning, warn_caller
 from syntabula.privacy.conversion import (
+    Number,
     epsilon_from_mu,
     epsilon_from_rho,
     epsilon_from_trials,
-    mu_from_epsilon,
-    rho_from_epsilon,
-    rho_from_trials,
-)
-from syntabula.privacy.rounding import (
-    Number,
     float_above,
     float_below,
+    mu_from_epsilon,
     number_below,
+    rho_from_epsilon,
+    rho_from_trials,
     root_above,
     shown_above,
 )

@@ -65,7 +65,7 @@ from fractions import Fraction
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
-from syntabula.privacy.rounding import finite, nonzero, root_above, root_below
+from syntabula.privacy.conversion import finite, nonzero, root_above, root_below
 
 _BITS = 128
 _HALF_PI = Fraction(15708, 10_000)  # above pi/2

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ResumeError
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.conversion import epsilon_from_mu
+from syntabula.privacy.conversion import epsilon_from_mu, float_above, root_above
 from syntabula.privacy.events import Event
-from syntabula.privacy.rounding import float_above, root_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
 from syntabula.privacy.units import RECORD, Unit
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
+from syntabula.privacy.conversion import float_above, float_below, nonzero, shown_above, shown_below
 from syntabula.privacy.events import (
     Event,
     ExactEvent,
@@ -38,7 +39,6 @@ from syntabula.privacy.gdp import (
     ranged_cost,
     ranged_cost_before,
 )
-from syntabula.privacy.rounding import float_above, float_below, nonzero, shown_above, shown_below
 
 _THRESHOLD_STEP = 1e-9
 """Relative precision of the smallest threshold."""
