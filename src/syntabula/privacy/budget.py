@@ -223,7 +223,8 @@ class Budget:
         if self.kind == "pure":
             return float_above(rows * Fraction(self.epsilon)), 0.0
         if self.failure_delta or self.kind == "best_of_trials":
-            growth = [self.delta * _grown(step * self.epsilon) for step in range(rows)]
+            # At most a number that no delta survives.
+            growth = [self.delta * math.exp(min(step * self.epsilon, 700.0)) for step in range(rows)]
             return float_above(rows * Fraction(self.epsilon)), min(1.0, sum(growth) * (1 + 1e-9))
         total = rows**2 * (self.total or Fraction(0))
         if self.currency == "rho":
@@ -368,11 +369,6 @@ def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:
     if currency == "rho":
         return Fraction(rho_from_epsilon(epsilon, delta))
     return Fraction(mu_from_epsilon(epsilon, delta)) ** 2
-
-
-def _grown(power: float) -> float:
-    """Return the exponential, at most a number that no delta survives."""
-    return math.exp(min(power, 700.0))
 
 
 def _positive(name: str, value: Number, allowed: str) -> float:

@@ -159,9 +159,8 @@ def _near_root(square: Fraction) -> float:
 
 
 _LARGEST_ORDER = 1e300
-_ROUNDING_OF_ORDERS = (
-    16 * 2.0**-53
-)  # each term is accurate to a few units in the last place; sixteen cover them all
+# Each term is accurate to a few units in the last place; sixteen cover them all.
+_ROUNDING_OF_ORDERS = 16 * 2.0**-53
 
 # Trapezoid in ln(s): the integrand is analytic in a strip of half-width pi/4, so the error is about
 # exp(-pi^2 / (2 step)).
@@ -201,8 +200,7 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
         BudgetError: Also if epsilon is too small for a positive float rho.
     """
     _require_delta(delta)
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number above 0")
+    _require_positive("epsilon", epsilon)
     log_inverse = -math.log(delta)
 
     def missing(t: float) -> float:
@@ -235,14 +233,13 @@ def delta_of_gaussian(epsilon: float, mu: float) -> float:
     """
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number of at least 0")
-    _require_mu(mu)
+    _require_positive("mu", mu)
     return math.exp(_log_delta(epsilon, mu)[0])
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
     """Find the largest mu, sensitivity over standard deviation, that is (epsilon, delta)-DP, rounded down."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number above 0")
+    _require_positive("epsilon", epsilon)
     if math.isinf(2 * epsilon):
         raise BudgetError(f"epsilon is {epsilon!r}, for which mu would be infinite; give a smaller one")
     _require_delta(delta)
@@ -256,7 +253,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
 
 def epsilon_from_mu(mu: float, delta: float) -> float:
     """Find the smallest epsilon of at least 0 for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up."""
-    _require_mu(mu)
+    _require_positive("mu", mu)
     _require_delta(delta)
     if _holds(0.0, mu, delta):
         return 0.0
@@ -290,13 +287,7 @@ def epsilon_from_trials(rho: float | Fraction, delta: float, trials: int) -> flo
 def rho_from_trials(epsilon: float, delta: float, trials: int) -> float:
     """Convert a guarantee of the best of several trials to the largest zCDP cost of one that keeps it, rounded down.
 
-    Args:
-        epsilon: That of the best of them.
-        delta: The same.
-        trials: Average number of trials, at least 2.
-
-    Returns:
-        A rho above 0 with `epsilon_from_trials(rho, delta, trials) <= epsilon`.
+    The result is above 0, and `epsilon_from_trials` of it is at most epsilon.
 
     Raises:
         BudgetError: Also if epsilon is too small for a positive rho.
@@ -350,9 +341,9 @@ def _require_delta(delta: float) -> None:
         raise BudgetError(f"delta is {delta!r}; it must lie between 0 and 1, both excluded")
 
 
-def _require_mu(mu: float) -> None:
-    if not (math.isfinite(mu) and mu > 0):
-        raise BudgetError(f"mu is {mu!r}; it must be a finite number above 0")
+def _require_positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
 
 
 def _holds(epsilon: float, mu: float, delta: float) -> bool:

@@ -2,8 +2,6 @@
 
 Costs are `Fraction`s computed from the exact parameters, so three thirds make a whole; costs in mu^2 contain roots,
 which are rounded up at 128 bits.
-
-A new mechanism is one dataclass in `privacy.events`, one rule here, and one draw in `privacy.mechanisms`.
 """
 
 from __future__ import annotations
