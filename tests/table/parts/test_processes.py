@@ -16,7 +16,7 @@ import pytest
 import syntabula as st
 from syntabula.errors import DataError, ResourceError, SchemaError
 from syntabula.marginals.parts import Fold, State
-from syntabula.table.parts import files, part_reading
+from syntabula.table.parts import files, processes
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.columns import Boolean
 from syntabula.table.schema.schema import Schema
@@ -27,7 +27,7 @@ pytest.importorskip("pyarrow")
 class TestLibraries:
     def test_of_noise_and_databases_are_not_loaded_by_a_process_that_counts(self) -> None:
         code = (
-            "import sys; import syntabula.table.parts.part_reading, syntabula.table.parts.arrow_parts, "
+            "import sys; import syntabula.table.parts.processes, syntabula.table.parts.arrow_parts, "
             "syntabula.table.parts.encoded_parts, syntabula.table.parts.points, syntabula.marginals.passes; "
             "print([n for n in ('opendp', 'duckdb', 'pandas', 'polars', 'syntabula.privacy') if n in sys.modules])"
         )
@@ -62,7 +62,7 @@ class TestErrors:
     def test_are_answers_without_a_cell_and_without_a_traceback(self, error, kind, message) -> None:
         task = ((), Schema({"a": Boolean()}), None, Failing(error))
 
-        answer = part_reading._run(task)
+        answer = processes._run(task)
 
         assert type(answer) is kind
         assert message in str(answer)
@@ -90,7 +90,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[ProcessPoolExecutor]:
             super().__init__(*args, **options)
             started.append(self)
 
-    monkeypatch.setattr(part_reading, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(processes, "ProcessPoolExecutor", Pool)
     return started
 
 

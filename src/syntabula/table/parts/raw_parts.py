@@ -158,7 +158,7 @@ class RawParts:
     def _folded(self, fold: Fold[RawTable]) -> Work:
         if self.processes == 1:
             return folded(self.parts, self.schema, self.columns, fold)
-        from syntabula.table.parts.part_reading import folded_in_processes
+        from syntabula.table.parts.processes import folded_in_processes
 
         return folded_in_processes(
             self.parts, self.schema, self.columns, fold, processes=self.processes, pools=self._pools
