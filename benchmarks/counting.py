@@ -31,8 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.marginals.counting import BLOCK_CELLS, CHUNK_ROWS, MemoryEngine
-from syntabula.marginals.cover import cover
+from syntabula.marginals.counting import BLOCK_CELLS, CHUNK_ROWS, MemoryEngine, cover
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 import syntabula as st
-from syntabula.bins.spread import uniform_within
-from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.bins.uniform import Bins, UniformBins, uniform_within
 from syntabula.datasets.simulated import LOWER, SIZES, UPPER, controlled
 from syntabula.prepare.kmeans import KMeansBins
 from syntabula.prepare.privtree import PrivTreeBins

@@ -30,9 +30,8 @@ from syntabula.marginals.measurement import FloatArray, Measurement, check_measu
 from syntabula.metrics.comparison import Comparison, View
 from syntabula.metrics.metric import Group, Metric, MetricInfo, Need
 from syntabula.metrics.score import Direction, Part, Score
-from syntabula.models.base import MarginalModel, bound, check_sample
-from syntabula.models.storage import read_facts, stored_facts, whole_model
-from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
+from syntabula.models.base import MarginalModel, bound, check_sample, read_facts, stored_facts, whole_model
+from syntabula.prepare.preprocessing import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.record_models.loop import Training

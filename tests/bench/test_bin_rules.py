@@ -15,7 +15,7 @@ from syntabula.bench.bin_rules import (
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain, code_dtype
 from syntabula.models.pgm import PGM
-from syntabula.prepare.discretizer import MOST_BINS, budget_rice, rice
+from syntabula.prepare.preprocessing import MOST_BINS, budget_rice, rice
 
 
 class TestFreeOfTheData:

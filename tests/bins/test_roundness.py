@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syntabula.bins.roundness import Roundness, between_atoms, first_multiples, with_atoms
-from syntabula.bins.spread import cut, uniform_within
-from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.bins.uniform import Bins, UniformBins, cut, uniform_within
 from syntabula.errors import SchemaError
 
 HUNDREDS = Roundness((Fraction(1000), Fraction(500), Fraction(100)), (0.5, 0.2, 0.3, 0.0))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from syntabula.bins.spread import Parts, Spread, cut, normal_within, uniform_within
-from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.bins.uniform import Bins, Parts, Spread, UniformBins, cut, normal_within, uniform_within
 from syntabula.errors import SchemaError
 
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from syntabula import errors
-from syntabula.cli.exits import CommandError, Exit, Interrupts, report_end, report_failure
+from syntabula.cli.console import CommandError, Exit, Interrupts, report_end, report_failure
 
 
 class TestReportFailure:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.console import CommandError, Exit
 from syntabula.cli.outputs import check_outputs, output, sample_command, write_text
 from syntabula.errors import DataError
 

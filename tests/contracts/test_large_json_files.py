@@ -15,10 +15,9 @@ import pytest
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError
 from syntabula.synthesizers.reading import opened
+from syntabula.table import read as reading
 from syntabula.table.files import json_reading
-from syntabula.table.parts import sources
-from syntabula.table.parts.sources import parts_of
-from syntabula.table.read import read
+from syntabula.table.read import parts_of, read
 
 pa = pytest.importorskip("pyarrow")
 
@@ -85,7 +84,7 @@ def contents(path: Path, schema: st.Schema | None) -> dict[str, object]:
 
 def read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every file a large one, of several batches."""
-    monkeypatch.setattr(sources, "LARGE_FILE", 0)
+    monkeypatch.setattr(reading, "LARGE_FILE", 0)
     monkeypatch.setattr(json_reading, "ROWS_AT_ONCE", 700)
 
 

@@ -15,9 +15,10 @@ import pytest
 import syntabula as st
 from syntabula.errors import DataError
 from syntabula.synthesizers.reading import opened
-from syntabula.table.parts import sources, text_parts
+from syntabula.table import read as reading
+from syntabula.table.parts import text_parts
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.sources import LARGE_FILE
+from syntabula.table.read import LARGE_FILE
 
 pa = pytest.importorskip("pyarrow")
 
@@ -88,7 +89,7 @@ def contents(path: Path, schema: st.Schema | None, *, workers: int = 1) -> dict[
 
 def read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every file a large one, of several batches."""
-    monkeypatch.setattr(sources, "LARGE_FILE", 0)
+    monkeypatch.setattr(reading, "LARGE_FILE", 0)
     monkeypatch.setattr(text_parts, "ROWS_AT_ONCE", 2048)
 
 

@@ -28,7 +28,7 @@ from syntabula.prepare import persons as limits
 from syntabula.prepare.persons import Choice, limited_parts
 from syntabula.privacy.units import LateUnits
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.sources import parts_of
+from syntabula.table.read import parts_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -351,7 +351,7 @@ class TestPlantedBugs:
         def observed(self, column, lower, upper, *, count, **_):
             points = np.clip(column._points.reveal_inside_privacy().values, lower, upper)
             cuts = np.unique(np.quantile(points, np.arange(1, count) / count)).tolist()
-            from syntabula.prepare.discretizer import bins_through
+            from syntabula.prepare.preprocessing import bins_through
 
             return bins_through(cuts, lower, upper, integer=column.integer)
 

@@ -37,7 +37,7 @@ import syntabula as st
 from syntabula.errors import ArgumentError, DataError, MissingExtraError, SchemaError
 from syntabula.table.parts import spark_tasks
 from syntabula.table.parts.found_parts import found_parts
-from syntabula.table.parts.sources import parts_of
+from syntabula.table.read import parts_of
 
 pytestmark = pytest.mark.spark
 

@@ -31,9 +31,8 @@ from syntabula.table.parts.found_parts import found_parts
 from syntabula.table.parts.part_reading import Part
 from syntabula.table.parts.points import Expected
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.sources import parts_of
 from syntabula.table.raw import RawTable
-from syntabula.table.read import read
+from syntabula.table.read import parts_of, read
 from syntabula.table.schema.schema import Schema
 
 pa = pytest.importorskip("pyarrow")

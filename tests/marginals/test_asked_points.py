@@ -9,17 +9,8 @@ import pytest
 
 from syntabula.marginals.asked_points import AskedPoints, KnownRanks
 from syntabula.marginals.parts import Fold, State
-from syntabula.marginals.point_folds import (
-    BUCKETS,
-    BoundedFold,
-    CodeFold,
-    CutFold,
-    DistinctFold,
-    as_cuts,
-    bucket_of,
-    halving_cuts,
-)
-from syntabula.marginals.sorted_points import CountedPoints, SortedPoints
+from syntabula.marginals.point_folds import BUCKETS, BoundedFold, CutFold, DistinctFold, bucket_of
+from syntabula.marginals.sorted_points import CodeFold, CountedPoints, SortedPoints, as_cuts, halving_cuts
 from syntabula.privacy.mechanisms import Node
 
 KINDS = (np.int64, np.uint64, np.float64)

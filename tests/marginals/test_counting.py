@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.marginals import parts
-from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.cover import cover
+from syntabula.marginals.counting import MemoryEngine, cover
 from syntabula.marginals.domain import Domain, EncodedTable
 
 

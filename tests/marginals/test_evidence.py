@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syntabula.marginals.evidence import Evidence, evidence
-from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.measurement import Evidence, FloatArray, evidence
 
 SIGMA = 10.0
 

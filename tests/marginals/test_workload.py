@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.workload import Workload
+from syntabula.marginals.domain import Domain, Workload
 
 
 class TestWorkload:

@@ -11,9 +11,9 @@ import pytest
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.base import model_from_state, model_state
 from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.models.network_structure import estimate, families
-from syntabula.models.storage import model_from_state, model_state
 
 DOMAIN = Domain(("a", "b", "c", "d"), (3, 2, 4, 2))
 NETWORK = [("c",), ("c", "a"), ("c", "a", "d"), ("a", "d", "b")]

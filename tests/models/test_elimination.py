@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from syntabula.marginals.domain import Domain
-from syntabula.models.junction_tree.elimination import (
+from syntabula.models.junction_tree.tree import junction_tree, junction_tree_memory_mb
+from syntabula.models.pgm import PGM
+from syntabula.models.tables import (
     as_clique,
     as_mask,
     eliminate,
     maximal,
 )
-from syntabula.models.junction_tree.tree import junction_tree, junction_tree_memory_mb
-from syntabula.models.pgm import PGM
 
 
 def test_a_chain_is_eliminated_without_fill() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from syntabula.models.factor_graph import FactorGraph, ImpossibleError
-from syntabula.models.junction_tree.elimination import eliminate
+from syntabula.models.tables import eliminate
 
 
 def graph_of(sizes: tuple[int, ...], factors: list[tuple[int, ...]]) -> FactorGraph:

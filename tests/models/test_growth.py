@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from syntabula.models.junction_tree import growth
-from syntabula.models.junction_tree.elimination import cells_of, eliminate, maximal, tree_cells
-from syntabula.models.junction_tree.growth import tree_cells_with_each
+from syntabula.models.junction_tree import tree
+from syntabula.models.junction_tree.tree import tree_cells_with_each
+from syntabula.models.tables import cells_of, eliminate, maximal, tree_cells
 
 
 @pytest.mark.parametrize("n_columns", [1, 7, 30, 70])
@@ -47,7 +47,7 @@ def test_trees_made_in_several_chunks_have_the_same_sizes(monkeypatch: pytest.Mo
     rng = np.random.default_rng(0)
     sizes = [int(n) for n in rng.integers(2, 5, 12)]
     masks, candidates = _random_sets(rng, 12, 9), [1 << a | 1 << b for a, b in combinations(range(12), 2)]
-    monkeypatch.setattr(growth, "_MEMBERS_AT_ONCE", 500)
+    monkeypatch.setattr(tree, "_MEMBERS_AT_ONCE", 500)
 
     found = tree_cells_with_each(sizes, masks, candidates)
 

@@ -10,10 +10,10 @@ import pytest
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError, ResourceError, SchemaError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.base import model_from_state, model_state
 from syntabula.models.genetic import Genetic
 from syntabula.models.gum import GUM
 from syntabula.models.hard_rows import HardRows
-from syntabula.models.storage import model_from_state, model_state
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 2, "wide": 300})
 KINDS = [GUM(passes=3), Genetic(generations=200)]

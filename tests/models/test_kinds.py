@@ -13,7 +13,7 @@ from foreign_models import Shares
 import syntabula as st
 from syntabula import _register
 from syntabula.errors import ArgumentError, ReleaseFileError
-from syntabula.models import storage
+from syntabula.models import base
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
@@ -145,11 +145,11 @@ class TestLoading:
     @pytest.mark.parametrize("kind", [None, 3, "", "a b", "x\n", "k" * 200])
     def test_what_is_no_kind_is_not_shown(self, kind: object) -> None:
         with pytest.raises(ReleaseFileError, match=r"^this file does not name the kind of its model$"):
-            storage.model_class(kind)
+            base.model_class(kind)
 
     def test_what_a_file_says_of_a_plug_in_is_only_shown_and_cut(self) -> None:
         with pytest.raises(ReleaseFileError) as caught:
-            storage.model_class("other", "\x1b[31m" + "x" * 10_000)
+            base.model_class("other", "\x1b[31m" + "x" * 10_000)
 
         assert len(str(caught.value)) < 600
         assert "\x1b" not in str(caught.value)
@@ -188,7 +188,7 @@ class TestPlugIns:
             "[syntabula.models]\npgm = shares_plug_in:Shares\n"
         )
 
-        assert storage.model_class("pgm") is PGM
+        assert base.model_class("pgm") is PGM
         assert PGM().kind == "pgm"
 
     def test_one_that_cannot_be_loaded_says_so(self, plug_in: Path) -> None:
@@ -197,7 +197,7 @@ class TestPlugIns:
         with pytest.raises(
             ReleaseFileError, match=r"'shares_plug_in:Shares'.*cannot be loaded \(ModuleNotFoundError\)"
         ):
-            storage.model_class("shares")
+            base.model_class("shares")
 
 
 class TestRegistration:
@@ -234,11 +234,11 @@ class TestRegistration:
         first = st.register("model")(type("Mine", (Shares,), {"kind": "mine", "__module__": __name__}))
         again = st.register("model")(type("Mine", (Shares,), {"kind": "mine", "__module__": __name__}))
 
-        assert storage.model_class("mine") is again is not first
+        assert base.model_class("mine") is again is not first
         with pytest.raises(ArgumentError, match=r"name 'mine' belongs to .*test_kinds:Mine"):
             st.register("model")(type("Other", (Shares,), {"kind": "mine", "__module__": __name__}))
 
     @pytest.mark.parametrize("model", [PGM(), GUM()])
     def test_those_of_the_package_need_none(self, model: PGM | GUM) -> None:
-        storage.check_storable(model)
+        base.check_storable(model)
         assert _register.package_of("model", model.kind) is None

@@ -10,8 +10,8 @@ import pytest
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.base import model_from_state, model_state
 from syntabula.models.neural import Input, Network, NeuralRows, first_arrays, network_of
-from syntabula.models.storage import model_from_state, model_state
 
 torch = pytest.importorskip("torch")
 

@@ -9,9 +9,9 @@ from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding
+from syntabula.models.base import model_from_state, model_state
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
-from syntabula.models.storage import model_from_state, model_state
 
 DOMAIN = Domain.from_sizes({"a": 5, "b": 3})
 # Codes 1, 3 and 4 of column a become one, divided again 1 : 2 : 1; column b stays.

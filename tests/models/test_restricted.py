@@ -13,13 +13,12 @@ from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, model_from_state
 from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
 from syntabula.models.restricted import by_trying
-from syntabula.models.storage import model_from_state
 
 # The last two columns hang together with no others: a tree of their own.
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 2, "d": 5, "e": 2, "f": 3})

@@ -7,8 +7,8 @@ import pytest
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.base import model_from_state, model_state
 from syntabula.models.pgm import PGM
-from syntabula.models.storage import model_from_state, model_state
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 2})
 POSSIBLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 1]], dtype=bool)

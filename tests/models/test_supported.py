@@ -12,9 +12,8 @@ from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.models.genetic import Genetic
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
-from syntabula.models.recoded import RecodedModel
+from syntabula.models.recoded import RecodedModel, Supported, settled
 from syntabula.models.relaxed_projection import RelaxedProjection
-from syntabula.models.supported import Supported, settled
 
 DOMAIN = Domain.from_sizes({"a": 5, "b": 3}, ordered=["a"], apart={"a": 1, "b": 1})
 SIGMA = 10.0

@@ -22,7 +22,6 @@ EVERYWHERE = {
     "_register",
     "_threads",
     "_version",
-    "_warnings",
 }
 _ENCODED = {"marginals", "privacy", "bins", "table"}
 _LEARNING = {*_ENCODED, "models", "record_models", "select"}
@@ -59,7 +58,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_planning": set(),
     "_memory": set(),
     "_threads": set(),
-    "_warnings": set(),
     "_files": set(),
     "errors": set(),
 }

@@ -12,7 +12,7 @@ import pytest
 import syntabula as st
 from syntabula.bins.roundness import levels_of
 from syntabula.prepare.atoms import Atoms, candidates, find_atoms
-from syntabula.prepare.rounding import CountedLevels, count_levels, steps_of
+from syntabula.prepare.refinement import CountedLevels, count_levels, steps_of
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger

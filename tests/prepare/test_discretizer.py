@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from syntabula.bins.uniform import Bins
-from syntabula.prepare.discretizer import FittedDiscretizer, bins_through, fit_spread, is_worth_fitting
 from syntabula.prepare.kmeans import KMeansBins
+from syntabula.prepare.preprocessing import FittedDiscretizer, bins_through, fit_spread, is_worth_fitting
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins, candidate_edges
 from syntabula.privacy.budget import Budget

@@ -14,9 +14,8 @@ from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError, BudgetError, DomainWarning
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Domain, EncodedTable
-from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.division import prepare
-from syntabula.prepare.preprocessing import RareCategories
+from syntabula.prepare.preprocessing import FittedDiscretizer, RareCategories
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger

@@ -13,7 +13,7 @@ import pytest
 import syntabula as st
 from syntabula.bins.roundness import levels_of
 from syntabula.prepare.atoms import Atoms, Others, find_atoms
-from syntabula.prepare.rounding import CountedLevels, count_levels
+from syntabula.prepare.refinement import CountedLevels, count_levels
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import GaussianEvent, ThresholdEvent

@@ -21,6 +21,7 @@ from syntabula.privacy.conversion import (
     delta_of_gaussian,
     epsilon_from_mu,
     epsilon_from_rho,
+    float_above,
     mu_from_epsilon,
     rho_from_epsilon,
 )
@@ -34,7 +35,6 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.gdp import exponential_epsilon, gaussian_sigma, laplace_epsilon, laplace_scale
 from syntabula.privacy.ledger import Ledger
-from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import epsilon_of
 from syntabula.privacy.rules import smallest_threshold as threshold_event
 

@@ -23,7 +23,7 @@ from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.nearness import Agreement
 from syntabula.marginals.sorted_points import FRACTION_STEPS
 from syntabula.marginals.threshold import random_thresholds
-from syntabula.prepare.discretizer import fit_spread
+from syntabula.prepare.preprocessing import fit_spread
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import columns as column_curator
 from syntabula.privacy.doors.columns import ColumnCurator

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from syntabula.errors import PrivacyWarning, ReleaseFileError
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.conversion import shown_above, shown_below
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
@@ -26,7 +27,6 @@ from syntabula.privacy.events import (
 )
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise
-from syntabula.privacy.rounding import shown_above, shown_below
 from syntabula.privacy.statement import PrivacyStatement, domain_step, folded, statement_of
 from syntabula.privacy.statement_facts import STATEMENT_VERSION, StatedEvent, StatementLine, lines_of
 from syntabula.privacy.units import RECORD, Unit

@@ -11,8 +11,8 @@ import pytest
 from syntabula.errors import ReleaseFileError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
+from syntabula.models.base import model_array_bytes, model_from_state, model_state
 from syntabula.models.pgm import PGM
-from syntabula.models.storage import model_array_bytes, model_from_state, model_state
 from syntabula.record_models.generated_rows import (
     RakedRows,
     code_shares,

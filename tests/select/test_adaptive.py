@@ -13,9 +13,8 @@ import pytest
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
+from syntabula.marginals.domain import Clique, Domain, EncodedTable, Workload, code_dtype
 from syntabula.marginals.measurement import Measurement
-from syntabula.marginals.workload import Workload
 from syntabula.models.junction_tree.tree import junction_tree_memory_mb
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel

@@ -19,6 +19,7 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.select.base import Rounds
 from syntabula.select.doubling import (
     CHOOSE,
     CHOOSE_CELL,
@@ -28,7 +29,6 @@ from syntabula.select.doubling import (
     FirstTimeDoubling,
 )
 from syntabula.select.exact_rounds import sampling_error
-from syntabula.select.rounds import Rounds
 
 DOMAIN = Domain.from_sizes({"a": 4, "b": 4, "c": 4, "d": 3})
 PAIRS = list(combinations(DOMAIN.columns, 2))

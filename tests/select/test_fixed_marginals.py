@@ -9,8 +9,7 @@ import pytest
 
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain, EncodedTable
-from syntabula.marginals.workload import Workload
+from syntabula.marginals.domain import Domain, EncodedTable, Workload
 from syntabula.models.pgm import PGM
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.tables import Curator

@@ -19,7 +19,7 @@ from syntabula.privacy.doors.queries import ThresholdCurator
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.select import rounds
+from syntabula.select import base
 from syntabula.select.top_q import CHOOSE, MEASURE, ONE_WAY, TOTAL, TopQ
 
 pytest.importorskip("torch")
@@ -117,9 +117,9 @@ class TestChoice:
 
         with pytest.MonkeyPatch.context() as patch:
             believed: list[float] = []
-            right = rounds.Candidates.__init__
+            right = base.Candidates.__init__
             patch.setattr(
-                rounds.Candidates,
+                base.Candidates,
                 "__init__",
                 lambda self, private, cliques, estimates, **options: (
                     believed.extend(float(e.sum()) for e in estimates)
@@ -133,14 +133,14 @@ class TestChoice:
     @pytest.mark.parametrize("deducts", [False, True])
     def test_noise_is_deducted_only_where_that_is_said(self, deducts: bool) -> None:
         deducted: list[list[float]] = []
-        right = rounds.Candidates.__init__
+        right = base.Candidates.__init__
 
         def made(self: Any, private: Any, cliques: Any, estimates: Any, *, penalties: list[float]) -> None:
             deducted.append(penalties)
             right(self, private, cliques, estimates, penalties=penalties)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rounds.Candidates, "__init__", made)
+            patch.setattr(base.Candidates, "__init__", made)
             asked = curator(Budget.zcdp(1.0, 1e-6))
             TopQ(deduct_noise=deducts).select(asked, PGM())
 

@@ -14,7 +14,7 @@ from tiny_language import UNITS, saved
 
 import syntabula as st
 from syntabula.errors import ArgumentError, BudgetError, ReleaseFileError
-from syntabula.models.storage import model_from_state, model_state
+from syntabula.models.base import model_from_state, model_state
 from syntabula.record_models.loop import Training
 from syntabula.record_models.pretrained_writing import TokenPages, WrittenRecords
 

@@ -12,8 +12,7 @@ from hypothesis import given, strategies
 
 import syntabula as st
 from syntabula.bins.scale import Scale
-from syntabula.bins.spread import Parts
-from syntabula.bins.uniform import Bins
+from syntabula.bins.uniform import Bins, Parts
 from syntabula.marginals.domain import Clique
 from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.synthesizers import fitting

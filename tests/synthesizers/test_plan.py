@@ -17,7 +17,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
-from syntabula.select.rounds import pairs_of
+from syntabula.select.base import pairs_of
 from syntabula.synthesizers.plan import GUESSED_ROWS, budget_of, guessed_codec, preparation_of
 from syntabula.table.raw import PhysicalType
 

@@ -18,7 +18,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ReleaseFileError, ResourceError
-from syntabula.models.storage import model_array_bytes, model_state
+from syntabula.models.base import model_array_bytes, model_state
 from syntabula.synthesizers import release_archive, release_file
 from syntabula.synthesizers.release_file import read_release, write_release
 

@@ -15,7 +15,7 @@ from syntabula.errors import ResourceError
 from syntabula.table.files.delimited import delimited_file
 from syntabula.table.files.files import read_table, write_table
 from syntabula.table.frames.frames import from_frame
-from syntabula.table.parts.sources import parts_of
+from syntabula.table.read import parts_of
 from syntabula.table.schema.schema import Schema
 
 N_ROWS = 400_000

@@ -17,9 +17,8 @@ from sample_columns import encode_one
 from syntabula.table import database
 from syntabula.table.files.pieces import together
 from syntabula.table.frames.object_columns import object_array
-from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts, joined
 from syntabula.table.read import read, write_like
-from syntabula.table.repeated_texts import RepeatedTexts, joined
 from syntabula.table.schema.columns import Categorical
 
 TEXTS = ["b", "", None, "it's", "b", "\u00e9\U0001f600", None, "B", "", "tab\there", "b "]

@@ -17,7 +17,7 @@ from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.metrics import KolmogorovSmirnov, TotalVariation
 from syntabula.metrics.score import Score
 from syntabula.models.pgm import PGM
-from syntabula.prepare.discretizer import FittedDiscretizer
+from syntabula.prepare.preprocessing import FittedDiscretizer
 from syntabula.prepare.quantile import QuantileBins
 from syntabula.select.fixed_marginals import OneWay
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats
-from syntabula.prepare.discretizer import MOST_BINS, budget_rice, rice
+from syntabula.prepare.preprocessing import MOST_BINS, budget_rice, rice
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.columns import Numeric
 from syntabula.table.schema.schema import Schema

@@ -24,12 +24,11 @@ from syntabula.bench.candidate import Binning
 from syntabula.bench.cell import Cell, table_and_rows
 from syntabula.bench.table_source import SIMULATED, load_table, simulated
 from syntabula.bench.tasks import Outcome
-from syntabula.bins.spread import uniform_within
-from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.bins.uniform import Bins, UniformBins, uniform_within
 from syntabula.datasets.simulated import LOWER, UPPER
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Floats
-from syntabula.prepare.discretizer import FittedDiscretizer
+from syntabula.prepare.preprocessing import FittedDiscretizer
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger

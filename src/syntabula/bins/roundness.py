@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.spread import lower_ends, uniform_within
-from syntabula.bins.uniform import Bins
+from syntabula.bins.uniform import Bins, lower_ends, uniform_within
 from syntabula.errors import SchemaError
 
 NEAR = 0.25

@@ -12,8 +12,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from syntabula.cli.console import Console
-from syntabula.cli.exits import EXIT_HELP, CommandError, Exit, Interrupts, report_end, report_failure
+from syntabula.cli.console import (
+    EXIT_HELP,
+    CommandError,
+    Console,
+    Exit,
+    Interrupts,
+    report_end,
+    report_failure,
+)
 
 _ANYWHERE = ("--quiet", "--json", "--debug")
 _EPILOG = "Every command also takes --quiet, --json and --debug. Exit codes: see `syntabula --help`."

@@ -1,16 +1,26 @@
-"""Output of the commands: results on standard output; progress, notes and warnings on standard error."""
+"""What a command prints: results, notes, progress and failures, each of which ends it with an exit code."""
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import re
+import signal
 import sys
+import threading
+import time
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from enum import IntEnum
+from types import FrameType
+from typing import Any, Self
 
+from syntabula import errors
+from syntabula._memory import ran_out
 from syntabula._planning import Progress
 from syntabula.errors import PrivacyWarning, SyntabulaWarning
 
@@ -166,3 +176,183 @@ def in_yaml(message: str) -> str:
     for name, word in _VALUES.items():
         message = re.sub(name, word, message)
     return message
+
+
+class Exit(IntEnum):
+    """Exit codes that scripts can rely on."""
+
+    OK = 0
+    UNEXPECTED = 1
+    ARGUMENTS = 2
+    DATA = 3
+    PRIVACY = 4
+    RESOURCES = 5
+    FILE = 6
+    EXTRA = 7
+    NO_RESULT = 8
+    HUNG_UP = 129
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+EXIT_HELP = (
+    "Exit codes: 0 done; 1 unexpected error; 2 wrong arguments, schema or budget; 3 the table cannot be "
+    "read; 4 refused for privacy; 5 not enough memory; 6 a file cannot be read or written; 7 an optional "
+    "library is missing; 8 no cell of a study gave a result; 130 interrupted; 143 ended by SIGTERM; 129 the terminal was "
+    "closed (SIGHUP)."
+)
+
+# The first class that matches decides.
+_CODES: tuple[tuple[type[BaseException], Exit], ...] = (
+    (errors.MissingExtraError, Exit.EXTRA),
+    (errors.ReleaseFileError, Exit.FILE),
+    (errors.StudyError, Exit.FILE),
+    (errors.ResourceError, Exit.RESOURCES),
+    (errors.BudgetExceededError, Exit.PRIVACY),
+    (errors.ResumeError, Exit.PRIVACY),
+    (errors.ObservedDomainError, Exit.PRIVACY),
+    (errors.PrivateDomainError, Exit.PRIVACY),
+    (errors.DataError, Exit.DATA),
+    (errors.DatasetError, Exit.DATA),
+    (errors.SyntabulaError, Exit.ARGUMENTS),
+    (KeyboardInterrupt, Exit.INTERRUPTED),
+    (OSError, Exit.FILE),
+)
+
+
+class CommandError(Exception):
+    """A failure of the command itself: its message, remedy and exit code.
+
+    Attributes:
+        code: Exit code of the process.
+    """
+
+    def __init__(self, message: str, code: Exit) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal asked the process to end. It derives from KeyboardInterrupt, so that the same cleanup runs."""
+
+
+class Interrupts:
+    """Turns termination signals into interrupts, so that cleanup runs, and remembers the first signal.
+
+    Libraries may replace an interrupt with their own error or swallow it. Signals often come in pairs, as when a
+    terminal is closed, and the second would only interrupt the cleanup after the first.
+
+    Attributes:
+        seen: Exit code of the first signal since the start of the `with` block; None if there was none.
+    """
+
+    def __init__(self) -> None:
+        self.seen: Exit | None = None
+        self._last = -math.inf
+        self._former: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        # Only the main thread may set a handler. A signal that the caller ignores stays ignored, as under nohup.
+        if threading.current_thread() is threading.main_thread():
+            for number, default in _ENDING.items():
+                if signal.getsignal(number) is default:
+                    self._former[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, former in self._former.items():
+            signal.signal(number, former)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.seen = self.seen or Exit(128 + number)
+        since, self._last = time.monotonic() - self._last, time.monotonic()
+        if since < _PAIR_SECONDS:
+            return
+        if number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+        raise Terminated
+
+
+_PAIR_SECONDS = 1.0
+
+# The termination signals, with Python's default handler of each.
+_ENDING: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+if sys.platform != "win32":
+    _ENDING[signal.SIGHUP] = signal.SIG_DFL
+
+
+def report_failure(error: BaseException) -> int:
+    """Print one line about a failure to standard error and return the exit code."""
+    code, message = _code_and_message(error)
+    line = " ".join(message.split())
+    if line:
+        print(f"error: {printable(line)}", file=sys.stderr)
+    return int(code)
+
+
+def report_end(code: Exit) -> int:
+    """Print one line about the signal that ended a command and return its exit code."""
+    # A closed terminal accepts no more output.
+    with suppress(OSError):
+        print(f"error: {_ENDINGS[code]}; no half-written file was left", file=sys.stderr)
+    return int(code)
+
+
+_ENDINGS = {
+    Exit.INTERRUPTED: "interrupted",
+    Exit.TERMINATED: "ended by SIGTERM",
+    Exit.HUNG_UP: "the terminal was closed",
+}
+
+
+def _code_and_message(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, CommandError):
+        return error.code, str(error)
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else Exit.UNEXPECTED, ""
+    if type(error).__name__ == "Abort":
+        return Exit.INTERRUPTED, "interrupted"
+    usage: Any = getattr(error, "format_message", None)
+    if usage is not None:
+        # Typer has bundled its own click since 0.16, so the class has no single import path.
+        return Exit.ARGUMENTS, f"{_one_sentence(usage())}; see `{_command_of(error)} --help`"
+    code = code_of(error)
+    if not isinstance(error, errors.SyntabulaError) and ran_out(error):
+        code = Exit.RESOURCES
+    return code, _message(error, code)
+
+
+def code_of(error: BaseException) -> Exit:
+    """Return the exit code for an error of the library."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), Exit.UNEXPECTED)
+
+
+def _message(error: BaseException, code: Exit) -> str:
+    if isinstance(error, errors.SyntabulaError):
+        return in_flags(str(error))
+    if code is Exit.INTERRUPTED:
+        return f"{_ENDINGS[code]}; no half-written file was left"
+    if code is Exit.RESOURCES:
+        return "not enough memory; use fewer --bins or --rows, or a smaller schema; see `syntabula plan`"
+    if isinstance(error, OSError) and error.strerror:
+        where = f" {str(error.filename)!r}" if error.filename else ""
+        remedy = "choose another place"
+        if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
+            remedy = "free some space there; a run with --journal can continue with --resume"
+        return f"cannot use the file{where}: {error.strerror}; {remedy}"
+    # Another library's error may show a cell of the table, and log collectors keep error output.
+    frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
+    place = f" at line {frame.lineno} of {frame.name}" if frame else ""
+    return (
+        f"unexpected {type(error).__name__}{place}; please report it. Running again with --debug shows the "
+        "details, which may include values of the table"
+    )
+
+
+def _one_sentence(text: str) -> str:
+    return text.strip().rstrip(".?").replace(". Did you mean ", "; did you mean ")
+
+
+def _command_of(error: BaseException) -> str:
+    context: Any = getattr(error, "ctx", None)
+    return getattr(context, "command_path", None) or "syntabula"

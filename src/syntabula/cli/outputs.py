@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from syntabula._files import check_is_file, whole_file
-from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.console import CommandError, Exit
 from syntabula.errors import DataError, ReleaseFileError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 from syntabula._planning import Progress
 from syntabula.cli import options
-from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.console import CommandError, Exit
 from syntabula.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Request:
 
     def for_table(self, table: Path) -> Request:
         """Return the request with the usual number of processes for a table, if it states none."""
-        from syntabula.table.parts.sources import may_have_parts
+        from syntabula.table.read import may_have_parts
 
         if self.workers is not None or not may_have_parts(table):
             return self

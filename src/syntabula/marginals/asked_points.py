@@ -10,8 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.parts import Fold, State
-from syntabula.marginals.point_folds import CodeFold, CutFold, DistinctFold, SumFold, as_cuts
-from syntabula.marginals.sorted_points import CountedPoints, SortedPoints, after, check_cells
+from syntabula.marginals.point_folds import CutFold, DistinctFold, SumFold
+from syntabula.marginals.sorted_points import (
+    CodeFold,
+    CountedPoints,
+    SortedPoints,
+    after,
+    as_cuts,
+    check_cells,
+)
 
 
 class AskedColumn(Protocol):

@@ -1,4 +1,4 @@
-"""A noisy marginal, as released by the Curator."""
+"""Noisy marginals, and which codes of a column they are evidence of; post-processing of what was released."""
 
 from __future__ import annotations
 
@@ -84,3 +84,182 @@ def check_measurements(domain: Domain, measurements: Sequence[Measurement]) -> N
             raise ArgumentError(
                 f"the measurement of {m.clique} has shape {m.values.shape}; the domain needs {shape}"
             )
+
+
+ALONE = 2.0
+"""Standard deviations of noise that a code's count must reach, or the joint count of several codes."""
+
+TOGETHER = 2.5
+"""The same for the codes at an end of an ordered column, of which the first ones that stand out most are taken."""
+
+SURE = 4.5
+"""The same for a code, or a run of codes, beyond which an ordered column may not end: noise reaches it in one code of
+300,000, so that a wide domain of empty bins hardly ever gets a record far out."""
+
+EMPTY = 0.2
+"""Part of the codes kept on less than two standard deviations that may be empty."""
+
+_LEAST = 0.5
+_HALVINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """Codes at one end of an ordered column that have records only as a whole.
+
+    Attributes:
+        codes: From the inside out.
+        weights: The count of each, which falls by a constant factor from one code to the next.
+    """
+
+    codes: NDArray[np.intp]
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The codes of one column that have records.
+
+    Attributes:
+        kept: Codes whose counts stand out from the noise, alone or together with their neighbours [codes].
+        tails: The ends of an ordered column that stand out as a whole; their codes are not among the kept ones.
+    """
+
+    kept: NDArray[np.bool_]
+    tails: tuple[Tail, ...] = ()
+
+
+def evidence(
+    values: FloatArray,
+    sigmas: FloatArray,
+    *,
+    ordered: bool,
+    apart: int = 0,
+    known: NDArray[np.bool_] | None = None,
+) -> Evidence:
+    """Find the codes that have records, given noisy counts of all codes.
+
+    A count of two standard deviations is evidence. Codes with smaller counts have records if their joint count reaches
+    two standard deviations of its own noise. If it does not, the larger of these counts are evidence down to where a
+    fifth of the codes kept by them would be empty: half of the empty codes have negative counts, which so tell how many
+    there are (Storey 2002). Codes apart, such as missing values, are judged alone, by two standard deviations.
+
+    The codes of an ordered column are joined from the largest count outwards, until a run is sure to have records;
+    within a run the same rules apply. Of the codes that remain at either end, those from the inside out
+    that stand out most together are a tail, if they stand out at all. Its count is kept, and spread in a geometric series
+    that continues the count of the code before it. So a few records, or noise, do not move a bin's width away from the
+    others, and a tail is not cut off where its bins hold less than their noise.
+
+    Without noise every code is kept, as the counts are known. If noise hides all codes, as in a tiny table, nothing is
+    known of any, and all but those apart are kept.
+
+    Args:
+        values: Noisy counts [codes].
+        sigmas: Standard deviation of the noise of each [codes].
+        ordered: Whether the codes have an order.
+        apart: Number of codes at the end that have no place in the order.
+        known: Codes that are kept in any case [codes].
+
+    Returns:
+        The evidence, with at least one code.
+    """
+    if not sigmas.all():
+        return Evidence(np.ones(values.size, dtype=np.bool_))
+    sure = np.zeros(values.size, dtype=np.bool_) if known is None else known
+    body = values.size - apart
+    kept = sure | (values >= ALONE * sigmas)
+    tails: list[Tail] = []
+    if ordered and body > 1:
+        inside, ends = _runs(values[:body], sigmas[:body], sure[:body])
+        kept[:body] = inside
+        tails = [tail for codes in ends if (tail := _tail(codes, values, sigmas)) is not None]
+    else:
+        kept[:body] = _among(values[:body], sigmas[:body], sure[:body])
+    if not kept.any():
+        kept[: body or values.size] = True
+    return Evidence(kept, tuple(tails))
+
+
+def _among(values: FloatArray, sigmas: FloatArray, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of some codes are kept: those that stand out, or all if the others do together."""
+    kept = known | (values >= ALONE * sigmas)
+    rest = ~kept
+    if not rest.any():
+        return kept
+    if values[rest].sum() >= ALONE * _norm(sigmas[rest]):
+        return np.ones_like(kept)
+    scores = values / sigmas
+    return kept | (scores >= _least(scores[rest]))
+
+
+def _least(scores: FloatArray) -> float:
+    """Return the score from which on few enough codes are empty, as far as negative scores tell; or infinity.
+
+    Args:
+        scores: Noisy counts in standard deviations of their noise [codes].
+    """
+    rising = np.sort(scores)
+    n_empty = min(rising.size, 2 * int((rising < 0).sum()) + 1)
+    for position in range(int(np.searchsorted(rising, _LEAST)), rising.size):
+        above = math.erfc(float(rising[position]) / math.sqrt(2)) / 2
+        if n_empty * above <= EMPTY * (rising.size - position):
+            return float(rising[position])
+    return math.inf
+
+
+def _runs(
+    values: FloatArray, sigmas: FloatArray, known: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], list[NDArray[np.intp]]]:
+    """Return which codes of an ordered column are kept, and the codes that remain at each end, from the inside out."""
+    mode = int(np.argmax(values / sigmas))
+    if values[mode] < SURE * sigmas[mode] and not known.any():
+        # No code is sure, as in a small table: there is no inside.
+        return _among(values, sigmas, known), []
+    kept = known.copy()
+    kept[mode] = True
+    ends = []
+    for outwards in (range(mode + 1, values.size), range(mode - 1, -1, -1)):
+        waiting: list[int] = []
+        # Sums of the waiting codes, so that a column of a million codes takes a second.
+        total, variance = 0.0, 0.0
+        for code in outwards:
+            waiting.append(code)
+            value, sigma = float(values[code]), float(sigmas[code])
+            total, variance = total + value, variance + sigma * sigma
+            if known[code] or total >= SURE * math.sqrt(variance) or value >= SURE * sigma:
+                kept[waiting] = _among(values[waiting], sigmas[waiting], kept[waiting])
+                waiting, total, variance = [], 0.0, 0.0
+        if waiting:
+            ends.append(np.array(waiting, dtype=np.intp))
+    return kept, ends
+
+
+def _tail(codes: NDArray[np.intp], values: FloatArray, sigmas: FloatArray) -> Tail | None:
+    """Return the tail among codes from the inside out: those that stand out most together; None if none do."""
+    together = np.cumsum(values[codes])
+    noise = np.sqrt(np.cumsum(np.square(sigmas[codes])))
+    best = int(np.argmax(together / noise))
+    if together[best] < TOGETHER * noise[best]:
+        return None
+    before = codes[0] + 1 if codes[-1] == 0 else codes[0] - 1
+    weights = _decline(float(together[best]), max(values[before], sigmas[before]), best + 1)
+    return Tail(codes[: best + 1], weights)
+
+
+def _decline(mass: float, before: float, size: int) -> FloatArray:
+    """Return counts [size] that add up to a mass and fall by a constant factor, also from the count before them.
+
+    If that factor would exceed one, they are all equal.
+    """
+    steps = np.arange(1, size + 1)
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if before * float((middle**steps).sum()) < mass else (low, middle)
+    weights = np.power(high, steps, dtype=np.float64)
+    counts: FloatArray = weights * (mass / weights.sum())
+    return counts
+
+
+def _norm(sigmas: FloatArray) -> float:
+    return math.sqrt(float(np.square(sigmas).sum()))

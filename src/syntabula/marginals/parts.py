@@ -88,6 +88,9 @@ class HeldParts(Generic[PartT]):
 CHUNK_ROWS = 65_536
 """Rows whose keys are computed at once; the keys (0.6 MB) stay in the cache."""
 
+HELD_VALUES = 2**18
+"""Distinct values of a column that are held, with their counts (4 MB); of more, only what is asked is counted."""
+
 BYTES_PER_KEY = 32
 """Two keys being computed, the final one as an index, and the one of the chunk before."""
 

@@ -14,11 +14,11 @@ from syntabula.marginals.counting import (
     CountArray,
     arranged,
     check_limit,
+    cover,
     margins,
     positions_of,
     result_cells,
 )
-from syntabula.marginals.cover import cover
 from syntabula.marginals.domain import Clique, Domain, EncodedTable, all_cliques
 from syntabula.marginals.parts import BYTES_PER_KEY, CHUNK_ROWS, CountFold, Fold, RowParts, State
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.parts import Fold, State
+from syntabula.marginals.parts import HELD_VALUES, Fold, State
 from syntabula.marginals.sorted_points import CountedPoints, SortedPoints
-
-HELD_VALUES = 2**18
-"""Distinct values of a column that are held, with their counts (4 MB); of more, only what is asked is counted."""
 
 BUCKETS = 2**20
 """Buckets of values by hash. Those of few records hold no value that many share."""
-
-CUTS_AHEAD = 2**16
-"""Cells of a tree that are counted at once where a level would take a pass over the table."""
 
 PLACES = 2**26
 """Places by hash that are marked where it is asked whether values repeat."""
@@ -52,31 +46,6 @@ class CutFold(Fold[CountedPoints]):
     def ranks(self, state: State) -> NDArray[np.int64]:
         """Return how many records are below each cut [k], and their number."""
         return np.cumsum(state[_COUNTS])
-
-
-@dataclass(frozen=True, eq=False)
-class CodeFold(Fold[CountedPoints]):
-    """Counts records by a code of their value.
-
-    Attributes:
-        code: Returns the code of each value; made of public facts or released values, and picklable.
-        size: Number of codes, which count from 0.
-    """
-
-    code: Callable[[NDArray[Any]], NDArray[np.int64]]
-    size: int
-
-    def start(self) -> State:
-        """Return [size] zeros."""
-        return {_COUNTS: np.zeros(self.size, np.int64)}
-
-    def add(self, state: State, part: CountedPoints) -> None:
-        """Add the records of a part."""
-        np.add.at(state[_COUNTS], self.code(part.values), part.counts)
-
-    def counts(self, state: State) -> NDArray[np.int64]:
-        """Return the number of records of each code [size]."""
-        return state[_COUNTS]
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,39 +226,6 @@ def hashed(values: NDArray[Any]) -> NDArray[np.uint64]:
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     found: NDArray[np.uint64] = words ^ (words >> np.uint64(31))
     return found
-
-
-def halving_cuts(
-    nodes: Sequence[tuple[float, float]], most: int, *, integer: bool
-) -> list[int] | list[float]:
-    """Return the ends of intervals and of their halves, quarters and so on, as many as `most` allows.
-
-    Args:
-        nodes: Lower and upper end of each interval.
-        most: Largest number of cells of an interval, together with those of the others.
-        integer: Whether ends are integers.
-    """
-    found: set[Any] = set()
-    for low, high in nodes:
-        cuts = np.array([low, high], dtype=object if integer else np.float64)
-        while len(nodes) * 2 * cuts.size <= most:
-            # As the halves of a tree's node are made, so that they have the same ends.
-            middles = (cuts[:-1] + cuts[1:]) // 2 if integer else cuts[:-1] / 2 + cuts[1:] / 2
-            finer = np.unique(np.concatenate([cuts, middles]))
-            if finer.size == cuts.size:
-                break
-            cuts = finer
-        found.update(cuts.tolist())
-    return sorted(found)
-
-
-def as_cuts(cuts: Sequence[float], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return different cuts in ascending order in the type of the values [k]; those beyond it are left out."""
-    if kind == np.float64:
-        return np.unique(np.array(cuts, dtype=np.float64))
-    limits = np.iinfo(kind)
-    inside = sorted({int(c) for c in cuts if limits.min <= int(c) <= limits.max})
-    return np.array(inside, dtype=kind)
 
 
 def inner(state: State, prefix: str) -> State:

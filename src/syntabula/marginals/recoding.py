@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, DataError, ReleaseFileError
 from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
-from syntabula.marginals.evidence import evidence
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, evidence
 
 Number = TypeVar("Number", np.int64, np.float64)
 _ROUNDING = 1e-12
@@ -275,7 +274,7 @@ def merge_rare(one_way: Sequence[Measurement], *, domain: Domain, theta: float =
     A code is rare if its noisy count is below max(theta * sum of the noisy counts, 3 standard deviations of
     the noise). Rare codes become one last code, which is split again in proportion to max(noisy count, 0) + 1. This
     is more accurate than the paper's equal split and costs nothing. If some of them have evidence
-    (`marginals.evidence`), the others get no share.
+    (`marginals.measurement`), the others get no share.
 
     Args:
         one_way: Measurements of the large columns over the domain.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.marginals.parts import Fold, State
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,8 +63,14 @@ FRACTION_STEPS = 1 << 20
 LEAST_RECORDS = 8
 """Records that a bin of several values holds, at least, but for what frequent values take out of it."""
 
+_COUNTS = "counts"
+
 _VALUES_PER_PASS = 1 << 20
 """Number of values processed at a time, which bounds the memory beyond the sorted column."""
+
+
+CUTS_AHEAD = 2**16
+"""Cells of a tree that are counted at once where a level would take a pass over the table."""
 
 
 def check_cells(edges: Sequence[float]) -> None:
@@ -272,3 +279,61 @@ class SortedPoints:
 
     def __repr__(self) -> str:  # shows no count, not even that of the values
         return "SortedPoints()"
+
+
+@dataclass(frozen=True, eq=False)
+class CodeFold(Fold[CountedPoints]):
+    """Counts records by a code of their value.
+
+    Attributes:
+        code: Returns the code of each value; made of public facts or released values, and picklable.
+        size: Number of codes, which count from 0.
+    """
+
+    code: Callable[[NDArray[Any]], NDArray[np.int64]]
+    size: int
+
+    def start(self) -> State:
+        """Return [size] zeros."""
+        return {_COUNTS: np.zeros(self.size, np.int64)}
+
+    def add(self, state: State, part: CountedPoints) -> None:
+        """Add the records of a part."""
+        np.add.at(state[_COUNTS], self.code(part.values), part.counts)
+
+    def counts(self, state: State) -> NDArray[np.int64]:
+        """Return the number of records of each code [size]."""
+        return state[_COUNTS]
+
+
+def halving_cuts(
+    nodes: Sequence[tuple[float, float]], most: int, *, integer: bool
+) -> list[int] | list[float]:
+    """Return the ends of intervals and of their halves, quarters and so on, as many as `most` allows.
+
+    Args:
+        nodes: Lower and upper end of each interval.
+        most: Largest number of cells of an interval, together with those of the others.
+        integer: Whether ends are integers.
+    """
+    found: set[Any] = set()
+    for low, high in nodes:
+        cuts = np.array([low, high], dtype=object if integer else np.float64)
+        while len(nodes) * 2 * cuts.size <= most:
+            # As the halves of a tree's node are made, so that they have the same ends.
+            middles = (cuts[:-1] + cuts[1:]) // 2 if integer else cuts[:-1] / 2 + cuts[1:] / 2
+            finer = np.unique(np.concatenate([cuts, middles]))
+            if finer.size == cuts.size:
+                break
+            cuts = finer
+        found.update(cuts.tolist())
+    return sorted(found)
+
+
+def as_cuts(cuts: Sequence[float], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return different cuts in ascending order in the type of the values [k]; those beyond it are left out."""
+    if kind == np.float64:
+        return np.unique(np.array(cuts, dtype=np.float64))
+    limits = np.iinfo(kind)
+    inside = sorted({int(c) for c in cuts if limits.min <= int(c) <= limits.max})
+    return np.array(inside, dtype=kind)

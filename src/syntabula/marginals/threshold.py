@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
+from syntabula.marginals.measurement import FloatArray
 
 YES = 1
 """Code of a threshold's column if the record passes; the other code is 0."""
@@ -17,6 +18,9 @@ YES = 1
 _GRID = 2.0**20
 """Weights and places are multiples of one over this, so that a weighted sum of up to a thousand columns is exact in
 float64 in any order: the answer of a record must not depend on the records beside it."""
+
+_THRESHOLDS_AT_ONCE, _ROWS_AT_ONCE = 32, 4096
+"""1 MB of sums stays in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +129,35 @@ def with_threshold_columns(domain: Domain, thresholds: Mapping[str, LinearThresh
     """Return a domain with a column of two codes for each threshold, after its own."""
     sizes = (*domain.sizes, *(2 for _ in thresholds))
     return Domain((*domain.columns, *thresholds), sizes, domain.ordered, domain.apart)
+
+
+def passing(
+    weights: FloatArray, offsets: FloatArray, where: FloatArray, codes: NDArray[np.integer] | None, size: int
+) -> NDArray[np.int64]:
+    """Return how many rows of each code pass each threshold [thresholds, codes]; sums are exact in any order.
+
+    Args:
+        weights: [thresholds, columns].
+        offsets: [thresholds].
+        where: Places of the rows [columns, rows].
+        codes: Of the rows [rows]; None where all have the same.
+        size: Number of codes.
+    """
+    n_rows = where.shape[1]
+    counts = np.zeros((len(offsets), size), dtype=np.int64)
+    if codes is None:
+        ends = np.array([n_rows])
+    else:
+        order = np.argsort(codes, kind="stable")
+        where, ends = where[:, order], np.cumsum(np.bincount(codes, minlength=size))
+    for code, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        for row in range(start, end, _ROWS_AT_ONCE):
+            part = np.ascontiguousarray(where[:, row : min(row + _ROWS_AT_ONCE, end)])
+            for first in range(0, len(offsets), _THRESHOLDS_AT_ONCE):
+                some = slice(first, first + _THRESHOLDS_AT_ONCE)
+                passed = weights[some] @ part > offsets[some, None]
+                counts[some, code] += np.count_nonzero(passed, axis=1)
+    return counts
 
 
 def _rounded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

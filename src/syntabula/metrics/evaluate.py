@@ -14,8 +14,7 @@ import numpy as np
 
 from syntabula._arguments import count, function, several, shown, words
 from syntabula._planning import Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, PrivacyWarning
+from syntabula.errors import ArgumentError, PrivacyWarning, warn_caller
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import NOT_PRIVATE, Against, Evaluation, Result
 from syntabula.metrics.metric import Group, Metric, MetricInfo, Need

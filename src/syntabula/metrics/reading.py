@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import near
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
+from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError, warn_caller
 from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema

@@ -18,14 +18,21 @@ from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
+from syntabula.models.base import (
+    BoolArray,
+    MarginalModel,
+    bound,
+    check_sample,
+    read_facts,
+    stored_facts,
+    whole_model,
+)
 from syntabula.models.junction_tree.calibration import clique_tables, marginal_probabilities, weigh
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
 from syntabula.models.junction_tree.tree import JunctionTree, check_memory, junction_tree
 from syntabula.models.network_structure import estimate, families, onto
 from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.models.ruled_network import MOST_MB, conditional, within_rules
-from syntabula.models.storage import read_facts, stored_facts, whole_model
 
 _BYTES_PER_CELL = 40  # a table, its logarithm and work space
 _SECONDS_PER_CELL = 5e-8

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.junction_tree.elimination import Order, bits, cheapest_split, union
-from syntabula.models.tables import sum_over
+from syntabula.models.tables import Order, bits, cheapest_split, sum_over, union
 
 Axes = tuple[int, ...]
 

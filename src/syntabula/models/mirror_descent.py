@@ -10,8 +10,7 @@ import numpy as np
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.factor_graph import FactorGraph, ImpossibleError
-from syntabula.models.junction_tree.elimination import Order
-from syntabula.models.tables import axes_outside
+from syntabula.models.tables import Order, axes_outside
 from syntabula.models.targets import Target
 
 _MOST_MOMENTUM = 0.95

@@ -15,14 +15,21 @@ from syntabula._memory import available_bytes
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import BoolArray, MarginalModel, bound, check_sample
+from syntabula.models.base import (
+    BoolArray,
+    MarginalModel,
+    bound,
+    check_sample,
+    read_facts,
+    stored_facts,
+    whole_model,
+)
 from syntabula.models.junction_tree.calibration import (
     across_mb,
     clique_tables,
     marginal_probabilities,
     weigh,
 )
-from syntabula.models.junction_tree.elimination import Order
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
 from syntabula.models.junction_tree.tree import (
     JunctionTree,
@@ -34,8 +41,7 @@ from syntabula.models.junction_tree.tree import (
     tree_of,
 )
 from syntabula.models.mirror_descent import estimate
-from syntabula.models.storage import read_facts, stored_facts, whole_model
-from syntabula.models.tables import aligned, arranged
+from syntabula.models.tables import Order, aligned, arranged
 from syntabula.models.targets import Target, joined_targets
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._memory import above_limit, table_mb
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, ConditionWarning, ResourceError
+from syntabula.errors import ArgumentError, ConditionWarning, ResourceError, warn_caller
 from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample

@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count, megabytes, normalise
-from syntabula._warnings import warn_caller
-from syntabula.errors import ConditionWarning
+from syntabula.errors import ConditionWarning, warn_caller
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import Model, bound, check_sample
+from syntabula.models.base import Model, bound, check_sample, read_facts, stored_facts, whole_model
 from syntabula.models.product_mixture import even_rows
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import read_facts, stored_facts, whole_model
 
 Records = NDArray[np.unsignedinteger]
 """Codes [rows, columns] of a synthetic table; never of a real one."""

@@ -20,12 +20,11 @@ from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
-from syntabula.models.base import BoolArray, MarginalModel, bound
+from syntabula.models.base import BoolArray, MarginalModel, bound, read_facts, stored_facts, whole_model
 from syntabula.models.goal_groups import group_goals, group_numbers
 from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.row_fitting import GoalGroup, Loss, SoftRows, fit_rows, pick_device
-from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.models.targets import joined_targets, make_goals
 
 _USUAL_PART = 0.3

@@ -1,15 +1,16 @@
-"""Operations on tables whose axes are named by columns."""
+"""Tables over named columns, and elimination orders: how columns are summed out of them, and how large they become."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.domain import Clique
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 
 _LEAST_PRODUCT = 64
@@ -113,3 +114,156 @@ def round_rows(
     ranks = np.argsort(np.argsort(-keys, axis=1), axis=1)
     counts += ranks < left[:, None]
     return counts
+
+
+Order = list[tuple[int, int]]
+"""Columns in elimination order, each with the clique that summing it out makes, as a set."""
+
+
+def as_mask(domain: Domain, clique: Iterable[str]) -> int:
+    """Return a set of columns as an integer; raises SchemaError for an unknown column."""
+    mask = 0
+    for column in clique:
+        mask |= 1 << domain.index(column)
+    return mask
+
+
+def as_clique(domain: Domain, mask: int) -> Clique:
+    """Return a set of columns as a clique, in the order of the domain."""
+    return tuple(domain.columns[i] for i in bits(mask))
+
+
+@lru_cache(maxsize=2**16)
+def bits(mask: int) -> tuple[int, ...]:
+    """Return the positions of the columns in a set, lowest first."""
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return tuple(found)
+
+
+def cells_of(sizes: Sequence[int], mask: int) -> int:
+    """Return the number of cells of a table over a set of columns (exact, any magnitude)."""
+    return math.prod([sizes[i] for i in bits(mask)])
+
+
+def neighbours(n_columns: int, masks: Iterable[int]) -> list[int]:
+    """Return for each column the set of itself and all columns that share a table with it."""
+    around = [1 << i for i in range(n_columns)]
+    for mask in masks:
+        for i in bits(mask):
+            around[i] |= mask
+    return around
+
+
+def eliminate(sizes: Sequence[int], masks: Iterable[int]) -> Order:
+    """Sum columns out greedily, always the one that makes the smallest clique.
+
+    Among equals the largest column goes first: the clique is the same, but its remainder is smaller.
+
+    Args:
+        sizes: Number of codes of each column.
+        masks: The sets of columns of the tables.
+
+    Returns:
+        For each column, in the order of elimination: its position, and the clique that summing it out makes
+        (itself and all columns that share a table with it by then).
+    """
+    around = neighbours(len(sizes), masks)
+    cost = [cells_of(sizes, mask) for mask in around]
+    left = sorted(range(len(sizes)), key=lambda i: -sizes[i])  # the first of equals is taken
+    made = []
+    while left:
+        column = min(left, key=cost.__getitem__)
+        left.remove(column)
+        made.append((column, around[column]))
+        rest = around[column] & ~(1 << column)
+        for i in bits(rest):
+            joined = (around[i] | rest) & ~(1 << column)
+            # In a sparse graph, one column usually drops out and none joins.
+            cost[i] = (
+                cost[i] // sizes[column] if joined | 1 << column == around[i] else cells_of(sizes, joined)
+            )
+            around[i] = joined
+    return made
+
+
+def maximal(masks: Iterable[int]) -> list[int]:
+    """Return the sets that are not within another one, largest first."""
+    kept: list[int] = []
+    for mask in sorted(set(masks), key=lambda m: (-m.bit_count(), m)):
+        if not any(mask & other == mask for other in kept):
+            kept.append(mask)
+    return kept
+
+
+def tree_cells(sizes: Sequence[int], masks: Iterable[int]) -> int:
+    """Return the number of cells over all cliques of the junction tree of some tables."""
+    return sum(cells for _, cells in counted_cliques(sizes, masks))
+
+
+def counted_cliques(sizes: Sequence[int], masks: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the cells of each clique of the junction tree of some tables, with the column whose elimination makes it."""
+    rests = set[int]()
+    for column, clique in eliminate(sizes, masks):
+        # A clique is within an earlier one exactly if it remains after the elimination of a column.
+        if clique not in rests:
+            yield column, cells_of(sizes, clique)
+        rests.add(clique & ~(1 << column))
+
+
+_TABLES_SPLIT_BY_TRIAL = 8
+
+
+def cheapest_split(
+    sizes: Sequence[int], size: int, others: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Split tables into two groups so that multiplying each out and contracting them costs least.
+
+    For few tables all splits are tried; for more, tables change sides one by one while that helps.
+
+    Args:
+        sizes: Number of codes of all columns.
+        size: Number of codes of the column to sum out.
+        others: The other columns of each table, as sets.
+
+    Returns:
+        Positions of the tables in each group; the second may be empty.
+    """
+    free = maximal(others)
+
+    def cost(second: frozenset[int]) -> float:
+        held_second = union(second)
+        held_first = union(m for m in free if m not in second)
+        alone = cells_of(sizes, held_first) * (len(free) - len(second))
+        alone += cells_of(sizes, held_second) * len(second) if second else 0
+        # A multiplication within a matrix product is about twenty times cheaper than an element-wise one.
+        return size * alone + cells_of(sizes, held_first | held_second) * (1 + size / 20)
+
+    if len(free) <= _TABLES_SPLIT_BY_TRIAL:
+        choices = (frozenset(free[i + 1] for i in bits(n)) for n in range(2 ** (len(free) - 1)))
+        best = min(choices, key=cost)
+    else:
+        best, improved = frozenset[int](), True
+        while improved:
+            nearby = min((best ^ {m} for m in free[1:]), key=cost)
+            improved = cost(nearby) < cost(best)
+            best = nearby if improved else best
+    held_first, held_second = union(m for m in free if m not in best), union(best)
+    first: list[int] = []
+    second: list[int] = []
+    for i, mask in enumerate(others):
+        inside_first, inside_second = not mask & ~held_first, bool(best) and not mask & ~held_second
+        smaller = cells_of(sizes, held_first) <= cells_of(sizes, held_second)
+        (first if inside_first and (smaller or not inside_second) else second).append(i)
+    return tuple(first), tuple(second)
+
+
+def union(masks: Iterable[int]) -> int:
+    """Return the union of some sets of columns."""
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found

@@ -7,10 +7,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from syntabula.prepare.atoms import needs_delta
-from syntabula.prepare.discretizer import LEAST_BINS, is_worth_fitting
 from syntabula.prepare.preparation import Preparation
-from syntabula.prepare.preprocessing import TIMES_SHARE, TYPE_SHARE, BinCount, Preprocessing, RareCategories
-from syntabula.prepare.rounding import steps_of
+from syntabula.prepare.preprocessing import (
+    LEAST_BINS,
+    TIMES_SHARE,
+    TYPE_SHARE,
+    BinCount,
+    Preprocessing,
+    RareCategories,
+    is_worth_fitting,
+)
+from syntabula.prepare.refinement import steps_of
 from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema
 

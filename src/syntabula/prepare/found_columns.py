@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._planning import Progress, one_by_one
-from syntabula._warnings import warn_caller
-from syntabula.errors import DomainWarning, PrivateDomainError
+from syntabula.errors import DomainWarning, PrivateDomainError, warn_caller
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL
 from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step

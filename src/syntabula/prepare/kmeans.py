@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula.bins.uniform import Bins, UniformBins
-from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
+from syntabula.prepare.preprocessing import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 
 SPREAD = 0.225

@@ -14,13 +14,13 @@ from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.atoms import needs_delta
-from syntabula.prepare.discretizer import budget_rice
 from syntabula.prepare.preprocessing import (
     LEAST_FAILURE,
     BinCount,
     Part,
     Preprocessing,
     RareCategories,
+    budget_rice,
     divided,
     type_step,
 )

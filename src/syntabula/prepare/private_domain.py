@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
-from syntabula.prepare.refinement import Points, coded
+from syntabula.prepare.refinement import coded
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import CellText, LabelCurator
@@ -50,6 +50,9 @@ from syntabula.table.schema.columns import (
     Time,
 )
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format
+
+if TYPE_CHECKING:
+    from syntabula.prepare.refinement import Points
 
 LEAST_LABEL = 2.0**-18
 """Part of the records that a category holds at least; of a table beyond memory, the others need not be known."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from syntabula._arguments import normalise, one_of
 from syntabula.bins.uniform import Bins
-from syntabula.prepare.discretizer import MOST_BINS, FittedDiscretizer, bins_through, rice
+from syntabula.prepare.preprocessing import MOST_BINS, FittedDiscretizer, bins_through, rice
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.events import TreeEvent

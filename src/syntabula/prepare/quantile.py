@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula.bins.uniform import Bins
-from syntabula.prepare.discretizer import FittedDiscretizer, bins_through
+from syntabula.prepare.preprocessing import FittedDiscretizer, bins_through
 from syntabula.privacy.doors.columns import ColumnCurator
 
 CANDIDATES = 512

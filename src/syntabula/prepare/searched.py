@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from syntabula.marginals.asked_points import AskedPoints
-from syntabula.marginals.point_folds import CodeFold, OccupiedFold
-from syntabula.marginals.sorted_points import CountedPoints
+from syntabula.marginals.point_folds import OccupiedFold
+from syntabula.marginals.sorted_points import CodeFold, CountedPoints
 from syntabula.table.coding.column_codes import ordered_points, present_cells
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Ordered

@@ -1,7 +1,7 @@
 """Everything that protects privacy; to audit a release, read only this folder, in this order.
 
-1. Guarantees: `rounding` (to the safe side), `conversion` (from totals to guarantees, with proofs), `budget` (the
-   allowed total), `units` (whom it protects, where persons have several rows, with proofs).
+1. Guarantees: `conversion` (from totals to guarantees, with proofs, and rounding to the safe side), `budget` (the allowed
+   total), `units` (whom it protects, where persons have several rows, with proofs).
 2. Mechanisms on paper: `events` (each mechanism's parameters), `gdp` (costs in Gaussian privacy, with proofs, and the
    noise that a cost buys), `exact_samplers` (exact draws), `training` (a folder, for models that are trained on records
    alone), `rules` (for each event: cost in each currency, failure probability, the noise that a cost buys, words).

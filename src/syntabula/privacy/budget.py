@@ -10,21 +10,18 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from syntabula._arguments import shown
-from syntabula._warnings import warn_caller
-from syntabula.errors import BudgetError, PrivacyWarning
+from syntabula.errors import BudgetError, PrivacyWarning, warn_caller
 from syntabula.privacy.conversion import (
+    Number,
     epsilon_from_mu,
     epsilon_from_rho,
     epsilon_from_trials,
-    mu_from_epsilon,
-    rho_from_epsilon,
-    rho_from_trials,
-)
-from syntabula.privacy.rounding import (
-    Number,
     float_above,
     float_below,
+    mu_from_epsilon,
     number_below,
+    rho_from_epsilon,
+    rho_from_trials,
     root_above,
     shown_above,
 )
@@ -226,7 +223,8 @@ class Budget:
         if self.kind == "pure":
             return float_above(rows * Fraction(self.epsilon)), 0.0
         if self.failure_delta or self.kind == "best_of_trials":
-            growth = [self.delta * _grown(step * self.epsilon) for step in range(rows)]
+            # At most a number that no delta survives.
+            growth = [self.delta * math.exp(min(step * self.epsilon, 700.0)) for step in range(rows)]
             return float_above(rows * Fraction(self.epsilon)), min(1.0, sum(growth) * (1 + 1e-9))
         total = rows**2 * (self.total or Fraction(0))
         if self.currency == "rho":
@@ -371,11 +369,6 @@ def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:
     if currency == "rho":
         return Fraction(rho_from_epsilon(epsilon, delta))
     return Fraction(mu_from_epsilon(epsilon, delta)) ** 2
-
-
-def _grown(power: float) -> float:
-    """Return the exponential, at most a number that no delta survives."""
-    return math.exp(min(power, 700.0))
 
 
 def _positive(name: str, value: Number, allowed: str) -> float:

@@ -1,4 +1,6 @@
-"""Conversion of zCDP, Gaussian privacy and the best of several trials to (epsilon, delta), rounded to the safe side.
+"""Rounding to the safe side, and conversion of zCDP, Gaussian privacy and the best of several trials to (epsilon, delta).
+
+**Rounding.** Allowances are never rounded up, spends and guarantees never down.
 
 **zCDP.** A rho-zCDP mechanism is (epsilon, delta)-DP for every order alpha > 1 with
 
@@ -38,24 +40,127 @@ release has the epsilon that rho-zCDP has at delta / m, plus
 Draws that may fail beyond their cost would fail in any of the trials, so none is allowed.
 
 In all functions delta lies between 0 and 1, both excluded, mu is finite and above 0, rho finite and at least 0, epsilon
-finite, and above 0 where a budget is computed from it; they raise BudgetError for any other.
-"""
+finite, and above 0 where a budget is computed from it; they raise BudgetError for any other."""
 
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from syntabula._arguments import shown
 from syntabula.errors import BudgetError
-from syntabula.privacy.rounding import float_above, float_below
+
+Number = float | Fraction | Decimal
+
+
+def shown_above(value: float, digits: int = 6) -> str:
+    """Print an upper bound: rounded up to this many significant digits, never down."""
+    return _shown(value, digits, ROUND_CEILING)
+
+
+def shown_below(value: float, digits: int = 6) -> str:
+    """Print a lower bound, such as the scale of noise: rounded down, never up."""
+    return _shown(value, digits, ROUND_FLOOR)
+
+
+def float_above(value: Fraction) -> float:
+    """Round an exact number up to the next float."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def float_below(value: Fraction) -> float:
+    """Return the largest float that is not above a positive fraction."""
+    near = float(value)
+    return near if Fraction(near) <= value else math.nextafter(near, 0.0)
+
+
+def number_below(name: str, value: object, allowed: str) -> float:
+    """Read a number as a float, rounded down; raises BudgetError for NaN, texts, bools and None."""
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise BudgetError(f"{name} is {shown(value)}; it must be {allowed}")
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        raise BudgetError(f"{name} is {shown(value)}, which is not a float; it must be {allowed}") from None
+    if math.isnan(number):
+        raise BudgetError(f"{name} is NaN; it must be {allowed}")
+    exact = _exact(value)
+    if exact is None:
+        return number
+    if math.isinf(number):
+        raise BudgetError(f"{name} is {shown(value)}, too large for a float; it must be {allowed}")
+    return number if Fraction(number) <= exact else math.nextafter(number, -math.inf)
+
+
+def root_above(square: Fraction) -> float:
+    """Return the smallest float whose square is at least `square`; raises BudgetError if it is beyond float64."""
+    root = finite(_near_root(square))
+    while Fraction(root) ** 2 < square:
+        root = finite(math.nextafter(root, math.inf))
+    while (lower := math.nextafter(root, 0.0)) > 0 and Fraction(lower) ** 2 >= square:
+        root = lower
+    return root
+
+
+def root_below(square: Fraction) -> float:
+    """Return the largest float whose square is at most `square`; raises BudgetError if that is 0."""
+    root = root_above(square)
+    return root if Fraction(root) ** 2 == square else nonzero(math.nextafter(root, 0.0))
+
+
+def finite(value: float) -> float:
+    """Return a scale of noise unchanged; raises BudgetError if it is infinite."""
+    if not math.isfinite(value):
+        raise BudgetError("the cost is too small: the noise it buys would be infinite")
+    return value
+
+
+def nonzero(value: float) -> float:
+    """Return a parameter unchanged; raises BudgetError if it is 0."""
+    if value <= 0:
+        raise BudgetError("the cost is too small: the parameter it buys is 0 as a float")
+    return value
+
+
+def _shown(value: float, digits: int, rounding: str) -> str:
+    # From the shortest text of the float, so that 1e-5 stays 1e-05.
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"
+
+
+def _exact(value: Any) -> Fraction | None:
+    """Return a real number exactly, whatever its type; None if it is infinite."""
+    if isinstance(value, numbers.Rational):
+        return Fraction(value)
+    try:
+        return Fraction(*value.as_integer_ratio())
+    except OverflowError:
+        return None
+
+
+def _near_root(square: Fraction) -> float:
+    """Return the square root as a float, off by a few units in the last place; the exponent is split off first."""
+    half_exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    scaled = square / Fraction(4) ** half_exponent
+    try:
+        return math.ldexp(math.sqrt(scaled), half_exponent)
+    except OverflowError:
+        return math.inf
+
 
 _LARGEST_ORDER = 1e300
-_ROUNDING_OF_ORDERS = (
-    16 * 2.0**-53
-)  # each term is accurate to a few units in the last place; sixteen cover them all
+# Each term is accurate to a few units in the last place; sixteen cover them all.
+_ROUNDING_OF_ORDERS = 16 * 2.0**-53
 
 # Trapezoid in ln(s): the integrand is analytic in a strip of half-width pi/4, so the error is about
 # exp(-pi^2 / (2 step)).
@@ -95,8 +200,7 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
         BudgetError: Also if epsilon is too small for a positive float rho.
     """
     _require_delta(delta)
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number above 0")
+    _require_positive("epsilon", epsilon)
     log_inverse = -math.log(delta)
 
     def missing(t: float) -> float:
@@ -129,14 +233,13 @@ def delta_of_gaussian(epsilon: float, mu: float) -> float:
     """
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number of at least 0")
-    _require_mu(mu)
+    _require_positive("mu", mu)
     return math.exp(_log_delta(epsilon, mu)[0])
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
     """Find the largest mu, sensitivity over standard deviation, that is (epsilon, delta)-DP, rounded down."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number above 0")
+    _require_positive("epsilon", epsilon)
     if math.isinf(2 * epsilon):
         raise BudgetError(f"epsilon is {epsilon!r}, for which mu would be infinite; give a smaller one")
     _require_delta(delta)
@@ -150,7 +253,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
 
 def epsilon_from_mu(mu: float, delta: float) -> float:
     """Find the smallest epsilon of at least 0 for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up."""
-    _require_mu(mu)
+    _require_positive("mu", mu)
     _require_delta(delta)
     if _holds(0.0, mu, delta):
         return 0.0
@@ -184,13 +287,7 @@ def epsilon_from_trials(rho: float | Fraction, delta: float, trials: int) -> flo
 def rho_from_trials(epsilon: float, delta: float, trials: int) -> float:
     """Convert a guarantee of the best of several trials to the largest zCDP cost of one that keeps it, rounded down.
 
-    Args:
-        epsilon: That of the best of them.
-        delta: The same.
-        trials: Average number of trials, at least 2.
-
-    Returns:
-        A rho above 0 with `epsilon_from_trials(rho, delta, trials) <= epsilon`.
+    The result is above 0, and `epsilon_from_trials` of it is at most epsilon.
 
     Raises:
         BudgetError: Also if epsilon is too small for a positive rho.
@@ -244,9 +341,9 @@ def _require_delta(delta: float) -> None:
         raise BudgetError(f"delta is {delta!r}; it must lie between 0 and 1, both excluded")
 
 
-def _require_mu(mu: float) -> None:
-    if not (math.isfinite(mu) and mu > 0):
-        raise BudgetError(f"mu is {mu!r}; it must be a finite number above 0")
+def _require_positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
 
 
 def _holds(epsilon: float, mu: float, delta: float) -> bool:

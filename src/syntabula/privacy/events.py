@@ -3,8 +3,6 @@
 An event says nothing about budgets; `privacy.rules` computes its cost in each currency.
 The neighbouring relation is: add or remove one record, or where the ledger names a unit, all of its rows, of which the
 table has at most `rows` (`privacy.units`). Sensitivities that are stated here hold for that.
-
-A new mechanism is one dataclass here, one rule in `privacy.rules` and one draw in `privacy.mechanisms`.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ from fractions import Fraction
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
-from syntabula.privacy.rounding import finite, nonzero, root_above, root_below
+from syntabula.privacy.conversion import finite, float_above, float_below, nonzero, root_above, root_below
 
 _BITS = 128
 _HALF_PI = Fraction(15708, 10_000)  # above pi/2
@@ -172,12 +172,7 @@ def laplace_scale(epsilon: Fraction | float, l1_sensitivity: int) -> float:
         epsilon: Pure epsilon of the draw, above 0; from a cost in zCDP by `laplace_epsilon`.
         l1_sensitivity: L1 sensitivity, at least 1.
     """
-    ideal = _exact("l1_sensitivity", l1_sensitivity) / _exact("epsilon", epsilon)
-    try:
-        scale = float(ideal)
-    except OverflowError:
-        raise BudgetError("the cost is too small: the noise it buys would be infinite") from None
-    return scale if Fraction(scale) >= ideal else finite(math.nextafter(scale, math.inf))
+    return finite(float_above(_exact("l1_sensitivity", l1_sensitivity) / _exact("epsilon", epsilon)))
 
 
 def exponential_epsilon(cost: Fraction | float, currency: Currency, left: Fraction = Fraction(0)) -> float:
@@ -197,10 +192,9 @@ def exponential_epsilon(cost: Fraction | float, currency: Currency, left: Fracti
         case "rho":
             return root_below(8 * exact)
     try:
-        epsilon = float(exact)
+        return nonzero(float_below(exact))
     except OverflowError:
         raise BudgetError("the cost is too large for a float") from None
-    return nonzero(epsilon if Fraction(epsilon) <= exact else math.nextafter(epsilon, 0.0))
 
 
 def _alone(width: Fraction) -> Fraction:

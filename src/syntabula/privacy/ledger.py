@@ -7,15 +7,17 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from syntabula.errors import ArgumentError, BudgetError, BudgetExceededError, ResumeError
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.conversion import epsilon_from_mu
+from syntabula.privacy.conversion import epsilon_from_mu, float_above, root_above
 from syntabula.privacy.events import Event
-from syntabula.privacy.journal import Checkpoint, JournalRecord, MemoryJournal, NoisyArray
-from syntabula.privacy.rounding import float_above, root_above
 from syntabula.privacy.rules import RULES, cost_of, failure_of, mu_squared_together
 from syntabula.privacy.units import RECORD, Unit
+
+if TYPE_CHECKING:
+    from syntabula.privacy.journal import Checkpoint, JournalRecord, MemoryJournal, NoisyArray
 
 REMEDY = (
     "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or start without "
@@ -68,10 +70,7 @@ class Token:
         self._lock = threading.Lock()
 
     def consume(self) -> Event:
-        """Use up the token, just before the draw.
-
-        Returns:
-            The event that was paid for.
+        """Use up the token, just before the draw, and return the event that was paid for.
 
         Raises:
             BudgetError: If the token was used before, or it holds an earlier run's answer.
@@ -245,13 +244,7 @@ class Ledger:
             return Token(step, event, number)
 
     def record_outcome(self, token: Token, values: NoisyArray, *, longest: int | None = None) -> None:
-        """Write a noisy answer to the journal, if there is one, before it is returned.
-
-        Args:
-            token: Token of the spend.
-            values: The answer.
-            longest: Size in bytes of the longest possible answer; None if all have the same length.
-        """
+        """Write a noisy answer to the journal, if there is one, before it is returned; see its `record_outcome`."""
         if self._journal is not None:
             self._journal.record_outcome(token.number, values, longest=longest)
 

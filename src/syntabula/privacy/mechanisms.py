@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.privacy.conversion import float_above
 from syntabula.privacy.events import (
     ExactEvent,
     ExponentialEvent,
@@ -281,12 +282,8 @@ def leaves_of(root: Node, decisions: NDArray[np.int64], *, most_leaves: int) -> 
 
     If the leaves would exceed `most_leaves`, only some of a level's nodes split, evenly spread over those that would.
     This, and the stop at `MOST_DEPTH` or if no number is left between two ends, depend only on released decisions and
-    public widths (the proof would not cover a ranking by the noisy counts).
-
-    Args:
-        root: The argument of `split_tree`.
-        decisions: The result of `split_tree`.
-        most_leaves: The argument of `split_tree`.
+    public widths (the proof would not cover a ranking by the noisy counts). Arguments are those of `split_tree`, and its
+    result.
 
     Raises:
         ArgumentError: If there are too few or too many decisions for this tree.
@@ -343,14 +340,10 @@ def grow(root: Node, decide: Callable[[Sequence[Node]], NDArray[np.bool_]], most
 
 def _choice_scale(score_sensitivity: float, epsilon: float) -> float:
     """Return 2 sensitivity / epsilon, rounded up: a scale rounded down would cost more than paid."""
-    exact = 2 * Fraction(score_sensitivity) / Fraction(epsilon)
-    try:
-        scale = float(exact)
-    except OverflowError:
-        scale = math.inf
+    scale = float_above(2 * Fraction(score_sensitivity) / Fraction(epsilon))
     if math.isinf(scale):
         raise ArgumentError("score_sensitivity / epsilon is beyond float64; scale the scores down")
-    return scale if Fraction(scale) >= exact else math.nextafter(scale, math.inf)
+    return scale
 
 
 def _revealed_counts(counts: object) -> NDArray[np.int64]:

@@ -123,14 +123,10 @@ def vector_event(
 ) -> CountingEvent:
     """Return the noise that a share buys for a vector of integers: Laplace noise in pure privacy, else Gaussian noise.
 
-    Args:
-        ledger: Gives the currency.
-        share: Fraction of the whole budget.
+    Args, beside those of `bought`:
         l1_sensitivity: L1 sensitivity of the vector to one record.
         l2_sensitivity_squared: Square of its L2 sensitivity.
         cells: Length of the vector.
-        what: Name of the vector in a statement, if privacy is switched off.
-        of_units: Whether the sensitivities hold for all rows of a unit; by default they hold for one row.
     """
     query: dict[str, Any] = {"what": what, "of_units": of_units, "cells": cells}
     if ledger.budget.currency == "epsilon":

@@ -41,18 +41,20 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from syntabula.errors import ReleaseFileError, ResumeError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event
-from syntabula.privacy.journal import MemoryJournal, NoisyArray
 from syntabula.privacy.ledger import REMEDY, Ledger, Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.rules import RULES, failure_of
 from syntabula.privacy.units import RECORD, Unit
+
+if TYPE_CHECKING:
+    from syntabula.privacy.journal import MemoryJournal, NoisyArray
 
 _LENGTH = 32
 _MOST_NAMED = 5

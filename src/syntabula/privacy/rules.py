@@ -2,8 +2,6 @@
 
 Costs are `Fraction`s computed from the exact parameters, so three thirds make a whole; costs in mu^2 contain roots,
 which are rounded up at 128 bits.
-
-A new mechanism is one dataclass in `privacy.events`, one rule here, and one draw in `privacy.mechanisms`.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
+from syntabula.privacy.conversion import float_above, float_below, nonzero, shown_above, shown_below
 from syntabula.privacy.events import (
     Event,
     ExactEvent,
@@ -38,7 +37,6 @@ from syntabula.privacy.gdp import (
     ranged_cost,
     ranged_cost_before,
 )
-from syntabula.privacy.rounding import float_above, float_below, nonzero, shown_above, shown_below
 
 _THRESHOLD_STEP = 1e-9
 """Relative precision of the smallest threshold."""

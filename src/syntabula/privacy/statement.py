@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from syntabula.privacy.rounding import shown_above
+from syntabula.privacy.conversion import shown_above
 from syntabula.privacy.statement_facts import MethodChoice, StatementFacts, lines_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from syntabula.errors import ReleaseFileError
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.conversion import float_above
 from syntabula.privacy.events import Event, event_class, event_from_json
-from syntabula.privacy.rounding import float_above
 from syntabula.privacy.rules import RULES, derived_facts, failure_of, in_words, parameters_in_words
 from syntabula.privacy.units import RECORD, Unit
 

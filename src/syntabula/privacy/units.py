@@ -101,23 +101,6 @@ def unit_key_of(noise: object) -> bytes:
     return noise.unit_key()
 
 
-class RecordUnits(Protocol):
-    """Whom the records of a table are about, as doors to records ask for it."""
-
-    @property
-    def words(self) -> Words:
-        """64 bits of a hash of each record's unit [records]."""
-        ...
-
-    def slots(self, most: int) -> NDArray[np.intp]:
-        """Return a number below `most` for each record [records]; see `Units.slots`."""
-        ...
-
-    def sizes(self) -> CountedPoints:
-        """Return how many units have each number of rows; see `Units.sizes`."""
-        ...
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Units:
     """Whom each row of a table is about, for use inside `privacy` and where tables are prepared for it.
@@ -223,6 +206,10 @@ class LateUnits:
 
     def __repr__(self) -> str:  # shows no number of rows or units
         return "LateUnits()"
+
+
+RecordUnits = Units | LateUnits
+"""Whom the records of a table are about, as doors to records ask for it."""
 
 
 def digests_of(keys: Sequence[str], secret: bytes) -> Digests:

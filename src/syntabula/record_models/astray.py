@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import TrainingWarning
+from syntabula.errors import TrainingWarning, warn_caller
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model

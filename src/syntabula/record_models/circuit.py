@@ -13,9 +13,8 @@ from syntabula._arguments import count, normalise, not_negative
 from syntabula._planning import FitCost, Progress
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import bound, check_sample
+from syntabula.models.base import bound, check_sample, whole_model
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import whole_model
 from syntabula.record_models.dependence_tree import dependence_tree
 from syntabula.record_models.expectation import LatentTreeFit
 from syntabula.record_models.latent_tree import LatentTree, outwards

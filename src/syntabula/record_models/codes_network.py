@@ -14,8 +14,7 @@ from syntabula._planning import FitCost, Progress
 from syntabula._threads import in_threads
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import check_sample
-from syntabula.models.storage import whole_model
+from syntabula.models.base import check_sample, whole_model
 from syntabula.privacy.training.records import RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.lookup_model import LookupModel, read_weights, weight_arrays, weight_bytes
 from syntabula.record_models.loop import Trainable, Training, seconds_per_step, train

@@ -14,12 +14,10 @@ import numpy as np
 from syntabula._arguments import count, names, near, normalise, real
 from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, ConditionWarning
+from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import Codes, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import check_sample
-from syntabula.models.storage import whole_model
+from syntabula.models.base import check_sample, whole_model
 from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.trees import Tree, grow

@@ -9,8 +9,7 @@ from fractions import Fraction
 from syntabula._planning import PlannedStep, Progress
 from syntabula.errors import TrainingError
 from syntabula.marginals.domain import Domain
-from syntabula.models.base import Model
-from syntabula.models.storage import check_storable
+from syntabula.models.base import Model, check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.astray import unless_astray

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import Model
+from syntabula.models.base import Model, model_array_bytes, model_from_state, model_state, whole_model
 from syntabula.models.restricted import Restricted, Weights, by_trying
-from syntabula.models.storage import model_array_bytes, model_from_state, model_state, whole_model
 from syntabula.record_models.base import counted_marginals
 from syntabula.record_models.representation import ColumnLookup, Places
 

@@ -16,9 +16,8 @@ from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import check_sample
+from syntabula.models.base import check_sample, whole_model
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import whole_model
 from syntabula.record_models.causal import CausalNetwork, first_weights, shapes_of
 from syntabula.record_models.causal_writing import Allowed, Pages
 from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first

@@ -17,10 +17,9 @@ from syntabula._planning import FitCost, Progress
 from syntabula._threads import one_thread_for_products
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import bound, check_sample
+from syntabula.models.base import bound, check_sample, whole_model
 from syntabula.models.product_mixture import ProductMixture
 from syntabula.models.restricted import Restricted, Weights
-from syntabula.models.storage import whole_model
 from syntabula.record_models.blocks import FloatTable
 from syntabula.record_models.encoding import Encoder, Encoding, Widths, fitted_encoding, made_up_encoding
 from syntabula.record_models.lookup_model import LookupModel, read_weights, weight_arrays, weight_bytes

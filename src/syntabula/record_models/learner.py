@@ -15,8 +15,7 @@ from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError, BudgetError
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Domain
-from syntabula.models.base import Model
-from syntabula.models.storage import check_storable
+from syntabula.models.base import Model, check_storable
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice

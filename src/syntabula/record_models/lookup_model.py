@@ -13,8 +13,7 @@ import numpy as np
 
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import bound
-from syntabula.models.storage import read_facts, stored_facts
+from syntabula.models.base import bound, read_facts, stored_facts
 from syntabula.record_models.base import RecordModel
 from syntabula.record_models.representation import ColumnLookup, Places, column_lookups, warn_of_unseen
 

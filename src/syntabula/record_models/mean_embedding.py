@@ -19,13 +19,12 @@ from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.fourier import FourierFeatures, draw_features
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.models.base import Model, bound
+from syntabula.models.base import Model, bound, read_facts, stored_facts, whole_model
 from syntabula.models.goal_groups import group_goals
 from syntabula.models.neural import first_arrays, network_of
 from syntabula.models.product_mixture import ProductMixture, even_rows
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.row_fitting import fit_rows, pick_device
-from syntabula.models.storage import read_facts, stored_facts, whole_model
 from syntabula.models.targets import joined_targets, make_goals
 from syntabula.record_models.feature_goals import FeatureGoals
 

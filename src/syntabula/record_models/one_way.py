@@ -14,9 +14,8 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model
-from syntabula.models.recoded import RecodedModel
+from syntabula.models.recoded import RecodedModel, Support
 from syntabula.models.row_set import RowSet
-from syntabula.models.supported import Support
 from syntabula.privacy.doors import Doors
 from syntabula.record_models.generated_rows import RakedRows
 from syntabula.record_models.representation import one_way_counts

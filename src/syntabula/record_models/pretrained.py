@@ -18,9 +18,8 @@ from syntabula._planning import FitCost, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.models.base import bound, check_sample
+from syntabula.models.base import bound, check_sample, whole_model
 from syntabula.models.row_fitting import pick_device
-from syntabula.models.storage import whole_model
 from syntabula.record_models.lookup_model import (
     LookupModel,
     read_weights,

@@ -10,8 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import ConditionWarning
+from syntabula.errors import ConditionWarning, warn_caller
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 

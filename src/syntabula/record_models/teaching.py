@@ -16,8 +16,7 @@ from syntabula.errors import TrainingError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.nearness import Agreement, Vectors, full_agreement, squared_agreement
-from syntabula.models.base import Model
-from syntabula.models.storage import check_storable
+from syntabula.models.base import Model, check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.pricing import NoisyVector
 from syntabula.privacy.statement_facts import MethodChoice

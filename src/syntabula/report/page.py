@@ -12,8 +12,7 @@ from syntabula._arguments import count, refusal, text
 from syntabula._extras import require
 from syntabula._files import whole_file
 from syntabula._planning import Progress
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, PrivacyWarning
+from syntabula.errors import ArgumentError, PrivacyWarning, warn_caller
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluate import choose_metrics, score_tables
 from syntabula.metrics.evaluation import NOT_PRIVATE, Evaluation, Result

@@ -12,7 +12,7 @@ import numpy as np
 from syntabula.metrics.comparison import Comparison, Floats
 from syntabula.metrics.evaluation import Result
 from syntabula.metrics.score import Score
-from syntabula.privacy.rounding import shown_above
+from syntabula.privacy.conversion import shown_above
 from syntabula.report.differences import Difference
 from syntabula.report.groups import Groups, described, shown
 from syntabula.report.plots import short_number

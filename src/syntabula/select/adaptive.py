@@ -19,15 +19,20 @@ from syntabula._arguments import (
     share,
 )
 from syntabula._planning import PlannedFit, PlannedStep, Progress
-from syntabula.marginals.domain import Clique, Domain, downward_closure
+from syntabula.marginals.domain import (
+    Clique,
+    Domain,
+    WorkloadOption,
+    checked_workload,
+    downward_closure,
+    workload_over,
+)
 from syntabula.marginals.measurement import Measurement
-from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
+from syntabula.select.base import Rounds, Selector, mean_noise
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
-from syntabula.select.rounds import Rounds, mean_noise
 
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"

@@ -15,21 +15,19 @@ from syntabula._extras import is_installed
 from syntabula._memory import above_limit
 from syntabula._planning import FitCost, PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.base import MarginalModel
+from syntabula.models.base import MarginalModel, check_storable
 from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
-from syntabula.models.storage import check_storable
-from syntabula.models.supported import Supported
+from syntabula.models.recoded import Supported
 from syntabula.privacy.doors.scores import SENSITIVITY_STEPS, STEPS_PER_RECORD, batches
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.adaptive import Adaptive
-from syntabula.select.base import Selector
+from syntabula.select.base import Selector, mean_noise, pairs_of
 from syntabula.select.density import density
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.fixed_marginals import AllPairs, OneWay
 from syntabula.select.merged_codes import FEWEST_GROUPS, most_cells
-from syntabula.select.rounds import mean_noise, pairs_of
 from syntabula.select.spanning_tree import SpanningTree
 
 COUNT = "count records to choose a method"

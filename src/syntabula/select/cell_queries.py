@@ -8,13 +8,11 @@ from typing import ClassVar
 
 from syntabula._arguments import count, normalise, share
 from syntabula._planning import PlannedFit, PlannedStep, Progress
-from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
+from syntabula.marginals.domain import Clique, Domain, WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.queries import Cell, CellCurator
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
-from syntabula.select.rounds import Rounds
+from syntabula.select.base import Rounds, Selector
 
 TOTAL = "count the records"
 CHOOSE = "choose cells"

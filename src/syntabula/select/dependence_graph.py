@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations, pairwise
 
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.junction_tree.elimination import as_clique, as_mask, cells_of, eliminate, maximal
+from syntabula.models.tables import as_clique, as_mask, cells_of, eliminate, maximal
 from syntabula.select.usefulness import Limit, maximal_sets
 
 

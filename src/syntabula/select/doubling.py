@@ -17,9 +17,8 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.queries import Cell, CellCurator
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
+from syntabula.select.base import Rounds, Selector, mean_noise, pairs_of, plan_of_pairs
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
-from syntabula.select.rounds import Rounds, mean_noise, pairs_of, plan_of_pairs
 
 CHOOSE = "choose pairs"
 MEASURE = "measure the chosen pairs"

@@ -11,16 +11,21 @@ from typing import ClassVar
 from syntabula._arguments import flag, normalise, positive
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import (
+    Clique,
+    Domain,
+    Workload,
+    WorkloadOption,
+    checked_workload,
+    workload_over,
+)
 from syntabula.marginals.measurement import Measurement
-from syntabula.marginals.workload import Workload, WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
+from syntabula.select.base import Selector, affordable
 from syntabula.select.interactions import LOOK, held_for, interactions, learn_interactions, planned
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
-from syntabula.select.rounds import affordable
 
 ALL_PAIRS = "measure all pairs"
 GIVEN = "measure the workload"

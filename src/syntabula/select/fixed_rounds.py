@@ -19,16 +19,16 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
-from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
-from syntabula.select.rounds import (
+from syntabula.select.base import (
     Rounds,
+    Selector,
     affordable,
     choose_worst,
     mean_noise,
     pairs_of,
     plan_of_pairs,
 )
+from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 
 CHOOSE = "choose pairs"
 MEASURE = "measure the chosen pairs"

@@ -20,9 +20,8 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
+from syntabula.select.base import Selector, mean_noise
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
-from syntabula.select.rounds import mean_noise
 
 DEPENDENCE = "measure dependence of pairs"
 CHOSEN = "measure the chosen marginals"

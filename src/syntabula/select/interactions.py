@@ -16,8 +16,8 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
+from syntabula.select.base import mean_noise
 from syntabula.select.exact_rounds import sampling_error
-from syntabula.select.rounds import mean_noise
 
 LOOK = "look for interactions"
 WEIGH = "weigh the interaction"

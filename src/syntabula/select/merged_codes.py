@@ -15,7 +15,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
-from syntabula.models.supported import Support
+from syntabula.models.recoded import Support
 from syntabula.privacy.doors.tables import Curator
 
 ONE_WAY = "measure one-way marginals"
@@ -52,7 +52,7 @@ def coarsen(
     two columns depend on each other falls as 1 / m, while noise moves a part of the records that grows with the
     cells, m^2, so that the sum of both is least where m^3 is in proportion to records over noise.
 
-    Codes without evidence (`marginals.evidence`) do not count: they join a neighbour, and get no share of it. Codes
+    Codes without evidence (`marginals.measurement`) do not count: they join a neighbour, and get no share of it. Codes
     apart, such as missing values, are joined to no others.
 
     A group is divided again in proportion to the noisy counts of its codes, shrunk towards their mean by as

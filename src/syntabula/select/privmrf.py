@@ -20,7 +20,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
+from syntabula.select.base import Selector, affordable, choose_worst, mean_noise
 from syntabula.select.dependence_graph import (
     best_families,
     chordal_cliques,
@@ -29,7 +29,6 @@ from syntabula.select.dependence_graph import (
     spread_over_steps,
 )
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
-from syntabula.select.rounds import affordable, choose_worst, mean_noise
 from syntabula.select.usefulness import Limit, largest_useful, useful_sets
 
 TOTAL = "measure the number of records"

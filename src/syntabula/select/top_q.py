@@ -19,8 +19,7 @@ from syntabula.marginals.threshold import CrossedThresholds, random_thresholds
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.queries import ThresholdCurator
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
-from syntabula.select.rounds import affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
+from syntabula.select.base import Selector, affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
 
 TOTAL = "measure the number of records"
 ONE_WAY = "measure one-way marginals"

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.rounds import mean_noise
+from syntabula.select.base import mean_noise
 
 _LARGEST_POOL = 50_000
 

@@ -11,13 +11,11 @@ from syntabula._arguments import count, megabytes, normalise, share
 from syntabula._memory import above_limit
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.errors import ResourceError
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique, Domain, WorkloadOption, checked_workload, workload_over
 from syntabula.marginals.measurement import Measurement
-from syntabula.marginals.workload import WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector
-from syntabula.select.rounds import affordable
+from syntabula.select.base import Selector, affordable
 
 TOTAL = "measure the number of records"
 CHOOSE = "choose marginals"

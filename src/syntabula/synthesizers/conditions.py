@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import refusal
-from syntabula._warnings import warn_caller
-from syntabula.bins.spread import Parts, cut
-from syntabula.errors import ArgumentError, ConditionWarning
+from syntabula.bins.uniform import Parts, cut
+from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding

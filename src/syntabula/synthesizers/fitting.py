@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syntabula._version import __version__
-from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning, DataError, PrivacyWarning
+from syntabula.errors import CoercionWarning, DataError, PrivacyWarning, warn_caller
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -26,7 +25,6 @@ from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
 from syntabula.synthesizers.joining import with_joined_bins
-from syntabula.synthesizers.learner import Learner, RestrictedLearner
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -37,9 +35,9 @@ from syntabula.synthesizers.plan import (
 )
 from syntabula.synthesizers.reading import counted_columns, encoded, opened, stored_types, to_find, untyped
 from syntabula.synthesizers.release import Release
-from syntabula.synthesizers.settings import Settings, TableFacts
+from syntabula.synthesizers.settings import Learner, RestrictedLearner, Settings, TableFacts
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.coercions import Coercions
+from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.at_work import learned_part, row_rules

@@ -13,7 +13,7 @@ from syntabula.record_models.pretrained import PretrainedLanguage
 from syntabula.synthesizers.record_trained import RecordTrained
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.learner import Learner
+    from syntabula.synthesizers.settings import Learner
 
 _SCRATCH = Training(batch=256, learning_rate=3e-3)
 _FINE = Training(batch=16, learning_rate=5e-4)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.scale import Scale, parts_of
-from syntabula.bins.spread import Parts
-from syntabula.bins.uniform import Bins
+from syntabula.bins.uniform import Bins, Parts
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model

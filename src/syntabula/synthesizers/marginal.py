@@ -13,16 +13,15 @@ from syntabula._planning import PlannedStep, Progress
 from syntabula._register import entries, load
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.models.base import BoolArray, MarginalModel, Model
-from syntabula.models.storage import check_storable
-from syntabula.models.supported import Supported, settled
+from syntabula.models.base import BoolArray, MarginalModel, Model, check_storable
+from syntabula.models.recoded import Supported, settled
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.base import Selector
 from syntabula.synthesizers.synthesizer import Synthesizer
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.learner import Learner
+    from syntabula.synthesizers.settings import Learner
 
 
 @dataclass(frozen=True, kw_only=True)

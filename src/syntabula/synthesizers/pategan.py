@@ -12,7 +12,7 @@ from syntabula.record_models.teaching import Teaching, TeachingLearner
 from syntabula.synthesizers.record_trained import RecordTrained
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.learner import Learner
+    from syntabula.synthesizers.settings import Learner
 
 
 @dataclass(frozen=True, kw_only=True)

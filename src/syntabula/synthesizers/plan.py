@@ -11,7 +11,7 @@ from syntabula._memory import above_limit
 from syntabula._planning import memory_alone
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
-from syntabula.marginals.point_folds import HELD_VALUES
+from syntabula.marginals.parts import HELD_VALUES
 from syntabula.prepare.division import prepare
 from syntabula.prepare.preparation import Preparation, usual_bins
 from syntabula.privacy.budget import Budget

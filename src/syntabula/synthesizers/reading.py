@@ -13,16 +13,15 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.counting import CountingEngine, engine_for
 from syntabula.privacy.units import LateUnits, Units
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.parts.sources import may_have_parts, needs_parts, parts_of
 from syntabula.table.raw import TEXT_FORMATS, PhysicalType, RawTable
-from syntabula.table.read import read
+from syntabula.table.read import may_have_parts, needs_parts, parts_of, read
 from syntabula.table.schema.schema import Schema, is_whole, undeclared
 
 if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
     from syntabula.table.coding.codec import Codec
-    from syntabula.table.coding.coercions import Coercions
+    from syntabula.table.coding.column_codes import Coercions
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.parts.encoded_parts import EncodedParts
     from syntabula.table.parts.found_parts import FoundParts

@@ -18,7 +18,7 @@ from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.learner import Learner
+    from syntabula.synthesizers.settings import Learner
 
 _RARE = RareCategories(theta=0.0005, least_categories=1000)
 

@@ -17,15 +17,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import ResourceError, RuleWarning
+from syntabula.errors import ResourceError, RuleWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
-from syntabula.table.raw import RawColumn
-from syntabula.table.repeated_texts import RepeatedTexts, joined
+from syntabula.table.raw import RawColumn, RepeatedTexts, joined
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
 

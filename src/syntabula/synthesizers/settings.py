@@ -1,27 +1,64 @@
-"""What may be set of a method: the settings that every one has, such as budget and bins, and options by name."""
+"""What all methods have: settings, which check their options, and a learner, which alone differs among families."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 from syntabula._arguments import count, flag, function, instance_of, megabytes, near, normalise, path, refusal
-from syntabula._planning import Progress
+from syntabula._planning import PlannedStep, Progress
 from syntabula._register import load
 from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.base import BoolArray, Model
 from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.privacy.budget import Budget
+from syntabula.privacy.doors import Doors
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.schema import Schema, is_whole
 
-if TYPE_CHECKING:
-    from syntabula.synthesizers.learner import Learner
+
+class Learner(Protocol):
+    """Learns an encoded table through the doors to its records."""
+
+    @property
+    def name(self) -> str:
+        """Name in the statement if the method has none of its own."""
+        ...
+
+    def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
+        """Say what each step will cost, from the domain and a public or guessed number of rows.
+
+        Shares are fractions of the learner's own budget.
+        """
+        ...
+
+    def learn(
+        self, doors: Doors, *, share: Fraction, progress: Progress
+    ) -> tuple[Model, MethodChoice | None]:
+        """Learn the table and return the model, and the chosen method if the learner chooses one.
+
+        Args:
+            doors: Noisy access to the table.
+            share: Fraction of the whole budget that all answers together may cost.
+            progress: Called with the progress of the fit.
+        """
+        ...
+
+
+@runtime_checkable
+class RestrictedLearner(Learner, Protocol):
+    """Can also be told which combinations of codes are possible, and then learns no other."""
+
+    def with_possible(self, cells: Mapping[Clique, BoolArray]) -> Learner:
+        """Return the same learner, that knows which cells of some cliques are possible."""
+        ...
 
 
 MOST_WORKERS = 1024

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from syntabula._arguments import path as file_path
 from syntabula.errors import ReleaseFileError, ResourceError, SyntabulaError
-from syntabula.models.base import Model
-from syntabula.models.storage import model_array_bytes, model_from_state, model_state
+from syntabula.models.base import Model, model_array_bytes, model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.release_file import FORMAT_VERSION_WITH_RULES, read_release, write_release
 from syntabula.table.coding.codec import Codec

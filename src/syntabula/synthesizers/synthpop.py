@@ -12,7 +12,7 @@ from syntabula.record_models.tree_learner import NoisyGrowth, NoisyTreeLearner
 from syntabula.synthesizers.record_trained import FromRecords
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.learner import Learner
+    from syntabula.synthesizers.settings import Learner
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.point_folds import CodeFold
+from syntabula.marginals.sorted_points import CodeFold
 
 _NAME = re.compile(r"(time|clock|hhmm|uhrzeit)$|^(time|clock|hhmm|uhrzeit)[_\W]", re.IGNORECASE)
 _FEWEST, _FEWEST_UNNAMED = 20, 100

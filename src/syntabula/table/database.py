@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from syntabula.errors import DataError
 from syntabula.table.frames.object_columns import object_array, whole_decimals
-from syntabula.table.raw import CELLS_AT_ONCE, PhysicalKind, PhysicalType, RawColumn, check_names
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import (
+    CELLS_AT_ONCE,
+    PhysicalKind,
+    PhysicalType,
+    RawColumn,
+    RepeatedTexts,
+    check_names,
+)
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}

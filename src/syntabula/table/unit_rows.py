@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import DataError, SchemaError, SplitWarning
+from syntabula.errors import DataError, SchemaError, SplitWarning, warn_caller
 from syntabula.table.frames.retyping import distinct_values, text_of
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.schema import Schema

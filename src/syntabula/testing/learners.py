@@ -16,9 +16,8 @@ from syntabula.errors import ArgumentError, SyntabulaError
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
-from syntabula.models.base import MarginalModel, Model
+from syntabula.models.base import MarginalModel, Model, check_storable, model_from_state, model_state
 from syntabula.models.pgm import PGM
-from syntabula.models.storage import check_storable, model_from_state, model_state
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger

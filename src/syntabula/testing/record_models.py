@@ -11,9 +11,8 @@ import numpy as np
 from syntabula.errors import SyntabulaError
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique
-from syntabula.models.base import Model
+from syntabula.models.base import Model, check_storable, model_array_bytes, model_state
 from syntabula.models.recoded import RecodedModel
-from syntabula.models.storage import check_storable, model_array_bytes, model_state
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator

@@ -19,7 +19,7 @@ from syntabula.errors import SyntabulaError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.metric import Metric
 from syntabula.metrics.reading import compare
-from syntabula.prepare.discretizer import FittedDiscretizer
+from syntabula.prepare.preprocessing import FittedDiscretizer
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger

@@ -21,8 +21,7 @@ import numpy as np
 from syntabula._arguments import count, function, share
 from syntabula._planning import Progress
 from syntabula._register import synthesizer
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, SchemaError, SyntabulaError
+from syntabula.errors import ArgumentError, SchemaError, SyntabulaError, warn_caller
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique
 from syntabula.privacy.budget import Budget

@@ -20,8 +20,7 @@ from syntabula._arguments import count, flag, function, instance_of, path, posit
 from syntabula._extras import require
 from syntabula._planning import Progress
 from syntabula._register import synthesizer
-from syntabula._warnings import warn_caller
-from syntabula.errors import ArgumentError, PrivacyWarning, SyntabulaError
+from syntabula.errors import ArgumentError, PrivacyWarning, SyntabulaError, warn_caller
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.schema import SchemaSource
 from syntabula.tuning.chosen import AUTO, chosen_by

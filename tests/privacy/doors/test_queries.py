@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError, BudgetExceededError, ResourceError
+from syntabula.marginals import threshold as module
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, random_thresholds
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.doors import queries as module
 from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator, with_thresholds
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.cli.exits import Exit
+from syntabula.cli.console import Exit
 from syntabula.cli.main import main
 from syntabula.errors import ArgumentError, DataError, MissingExtraError, ResourceError
 from syntabula.table.files import workbooks

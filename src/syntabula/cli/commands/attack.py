@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from syntabula._warnings import warn_caller
 from syntabula.cli import options
-from syntabula.cli.console import Console
-from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.console import CommandError, Console, Exit
 from syntabula.cli.outputs import check_outputs, write_text
 from syntabula.cli.request import Request, takes_request
-from syntabula.errors import PrivacyWarning
+from syntabula.errors import PrivacyWarning, warn_caller
 
 if TYPE_CHECKING:
     from syntabula import Schema

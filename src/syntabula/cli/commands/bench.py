@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from syntabula.cli import options
-from syntabula.cli.console import Console, in_yaml, printable
-from syntabula.cli.exits import CommandError, Exit, code_of
+from syntabula.cli.console import CommandError, Console, Exit, code_of, in_yaml, printable
 from syntabula.cli.outputs import check_outputs, write_text
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from syntabula.cli import options
-from syntabula.cli.console import Console
-from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.console import CommandError, Console, Exit
 from syntabula.cli.outputs import check_outputs, output
 from syntabula.errors import PrivacyWarning
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syntabula.cli.console import Console
-from syntabula.cli.exits import CommandError, Exit
+from syntabula.cli.console import CommandError, Console, Exit
 from syntabula.cli.request import Request, takes_request
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
     schema = request.schema()
     synthesizer = (request if table is None else request.for_table(table)).synthesizer()
     if is_whole(schema):
-        from syntabula.table.parts.sources import may_have_parts
+        from syntabula.table.read import may_have_parts
 
         planned: Plan = synthesizer.plan(
             schema, assume_rows, in_parts=table is not None and may_have_parts(table)
@@ -67,10 +66,9 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         )
     from syntabula.table.draft import whole_schema
     from syntabula.table.files.delimited import delimited_file, is_delimited
-    from syntabula.table.parts.sources import is_json_lines, may_have_parts, parts_of
     from syntabula.table.parts.text_parts import TextParts
     from syntabula.table.raw import PhysicalType
-    from syntabula.table.read import read
+    from syntabula.table.read import is_json_lines, may_have_parts, parts_of, read
     from syntabula.table.schema.schema import undeclared
 
     in_parts = may_have_parts(table)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import ConditionWarning
+from syntabula.errors import ConditionWarning, warn_caller
 from syntabula.marginals.domain import Clique, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.junction_tree.tree import JunctionTree

@@ -7,18 +7,22 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.asked_points import AskedPoints
-from syntabula.marginals.point_folds import CUTS_AHEAD, as_cuts, halving_cuts
-from syntabula.marginals.sorted_points import FRACTION_STEPS, CountedPoints, SortedPoints
+from syntabula.marginals.sorted_points import (
+    CUTS_AHEAD,
+    FRACTION_STEPS,
+    CountedPoints,
+    SortedPoints,
+    as_cuts,
+    halving_cuts,
+)
 from syntabula.privacy.doors.scores import frequent_values, quantile_scores, shortfall_scores, unpacked
 from syntabula.privacy.events import Event, ExactEvent, ExponentialEvent, ThresholdEvent, TreeEvent
-from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import (
     Node,
@@ -31,13 +35,12 @@ from syntabula.privacy.mechanisms import (
     split_tree,
 )
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.pricing import (
-    NoisyVector,
-    bought,
-    counting_event,
-    laplace_epsilon_of_share,
-)
+from syntabula.privacy.pricing import NoisyVector, bought, counting_event, laplace_epsilon_of_share
 from syntabula.privacy.resume import answer, fingerprint
+
+if TYPE_CHECKING:
+    from syntabula.marginals.asked_points import AskedPoints
+    from syntabula.privacy.journal import NoisyArray
 
 
 class ColumnCurator:
@@ -70,7 +73,7 @@ class ColumnCurator:
         n_missing: int = 0,
         of_units: bool = False,
     ) -> None:
-        exact = points if isinstance(points, AskedPoints) else SortedPoints(points)
+        exact = SortedPoints(points) if isinstance(points, np.ndarray | CountedPoints) else points
         self._points: Sensitive[SortedPoints | AskedPoints] = Sensitive(exact)
         self._missing = Sensitive(n_missing)
         self._ledger = ledger
@@ -367,10 +370,7 @@ class ColumnCurator:
         return NoisyVector(np.zeros(1), event)
 
     def fine_cuts(self, most: int, *, step: str) -> NDArray[Any]:
-        """Return exact cuts between the values, by `SortedPoints.fine_cuts`; only where privacy is switched off.
-
-        Args:
-            most: Largest number of bins.
+        """Return exact cuts between the values, for at most so many bins, by `SortedPoints.fine_cuts`.
 
         Raises:
             BudgetError: If there is a budget, as no noise protects what this returns.

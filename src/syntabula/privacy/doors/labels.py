@@ -46,20 +46,11 @@ class LabelCurator:
     ) -> dict[CellText, int]:
         """Release the labels whose noisy count reaches a threshold, with their noisy counts.
 
-        Args:
-            share: Fraction of the whole budget; it must be a budget with a delta.
-            delta: Part of the budget's delta: an upper bound on the probability of releasing a label that only one
-                record has.
-            step: Name of this spend in the ledger.
-            least: Number of records below which a label is not released; see `ColumnCurator.frequent` for why the
-                guarantee is the same.
+        Arguments, errors and guarantee are those of `ColumnCurator.frequent`.
 
         Returns:
             Noisy count of each released label, labels in alphabetical order, None last. If they exceed LONGEST bytes,
             those with the smallest noisy counts are left out, which is post-processing.
-
-        Raises:
-            BudgetExceededError: If too little delta is reserved (`Budget.with_failure_delta`).
         """
         event = bought(self._ledger, share, ThresholdEvent, what="categories", failure=delta)
         longest = None if self._ledger.budget.currency == "none" else LONGEST

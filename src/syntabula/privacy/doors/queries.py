@@ -12,7 +12,13 @@ from syntabula._memory import above_limit
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, places, with_threshold_columns
+from syntabula.marginals.threshold import (
+    CrossedThresholds,
+    LinearThreshold,
+    passing,
+    places,
+    with_threshold_columns,
+)
 from syntabula.privacy.doors.scores import Weighing, differences, row_distances
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.journal import NoisyArray
@@ -25,9 +31,6 @@ Cell = tuple[int, ...]
 
 _UNKNOWN = 1e9
 """Standard deviation of an unmeasured cell, relative to that of a measured one: larger than any count."""
-
-_THRESHOLDS_AT_ONCE, _ROWS_AT_ONCE = 32, 4096
-"""1 MB of sums stays in the cache."""
 
 
 class CellCurator:
@@ -238,7 +241,7 @@ class ThresholdCurator:
         for position, size in enumerate(self._sizes):
             some = np.flatnonzero(asked.crossed == position)
             codes = rows.column(asked.others[position]) if asked.others else None
-            found[some, :size] = _passing(asked.weights[some], asked.offsets[some], where, codes, size)
+            found[some, :size] = passing(asked.weights[some], asked.offsets[some], where, codes, size)
         return found
 
     def __repr__(self) -> str:
@@ -269,32 +272,3 @@ def with_thresholds(curator: Curator, thresholds: Mapping[str, LinearThreshold])
         return EncodedTable(domain, (*coded.codes, *further))
 
     return Curator(curator._engine.mapped(domain, wider), curator._ledger, curator._source, curator._units)
-
-
-def _passing(
-    weights: FloatArray, offsets: FloatArray, where: FloatArray, codes: NDArray[np.integer] | None, size: int
-) -> NDArray[np.int64]:
-    """Return how many rows of each code pass each threshold [thresholds, codes]; sums are exact in any order.
-
-    Args:
-        weights: [thresholds, columns].
-        offsets: [thresholds].
-        where: Places of the rows [columns, rows].
-        codes: Of the rows [rows]; None where all have the same.
-        size: Number of codes.
-    """
-    n_rows = where.shape[1]
-    counts = np.zeros((len(offsets), size), dtype=np.int64)
-    if codes is None:
-        ends = np.array([n_rows])
-    else:
-        order = np.argsort(codes, kind="stable")
-        where, ends = where[:, order], np.cumsum(np.bincount(codes, minlength=size))
-    for code, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        for row in range(start, end, _ROWS_AT_ONCE):
-            part = np.ascontiguousarray(where[:, row : min(row + _ROWS_AT_ONCE, end)])
-            for first in range(0, len(offsets), _THRESHOLDS_AT_ONCE):
-                some = slice(first, first + _THRESHOLDS_AT_ONCE)
-                passed = weights[some] @ part > offsets[some, None]
-                counts[some, code] += np.count_nonzero(passed, axis=1)
-    return counts

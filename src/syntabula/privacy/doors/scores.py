@@ -6,21 +6,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, ResourceError
-from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.counting import CountingEngine
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.sorted_points import SortedPoints
-from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import Sensitive, frequent
 from syntabula.privacy.noise import NoiseSource
+
+if TYPE_CHECKING:
+    from syntabula.marginals.asked_points import AskedPoints
+    from syntabula.privacy.journal import NoisyArray
 
 STEPS_PER_RECORD = 1024
 """Dependences are rounded to this many steps per record, so that discrete noise can be added to them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,15 @@ from syntabula.privacy.doors.scores import (
     first_batch,
 )
 from syntabula.privacy.events import Event, ExponentialEvent
-from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought, standard_deviation, vector_event
 from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.units import RecordUnits
+
+if TYPE_CHECKING:
+    from syntabula.privacy.journal import NoisyArray
 
 CACHED_CELLS = 50_000_000
 """Exact counts are kept up to this many cells (8 bytes each), so that a selector may ask repeatedly."""
@@ -136,10 +138,7 @@ class Curator:
         weights: Sequence[float] | None = None,
         penalties: Sequence[float] | None = None,
     ) -> int:
-        """Select the candidate whose marginal differs most from its estimate, by the exponential mechanism.
-
-        A single choice, whose position is returned; `Candidates` takes the same arguments and allows several.
-        """
+        """Return the position of a single choice; `Candidates` takes the same arguments and allows several."""
         asked = Candidates(self, candidates, estimates, weights=weights, penalties=penalties)
         return asked.choose(share=share, step=step)
 

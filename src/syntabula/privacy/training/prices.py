@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
-from syntabula.privacy.conversion import mu_from_epsilon
+from syntabula.privacy.conversion import float_below, mu_from_epsilon, root_below
 from syntabula.privacy.events import TrainingEvent
 from syntabula.privacy.exact_samplers import LARGEST_SCALE
-from syntabula.privacy.rounding import float_below, root_below
 from syntabula.privacy.training.grid import Grid, noise_scale
 from syntabula.privacy.training.sampled import training_mu
 from syntabula.privacy.training.vector_samplers import MISSING

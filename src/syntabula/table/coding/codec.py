@@ -15,12 +15,17 @@ from numpy.typing import NDArray
 
 from syntabula.bins.roundness import Roundness, with_atoms
 from syntabula.bins.scale import even_bins
-from syntabula.bins.spread import Spread
-from syntabula.bins.uniform import Bins, UniformBins
+from syntabula.bins.uniform import Bins, Spread, UniformBins
 from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain, EncodedTable, code_dtype
-from syntabula.table.coding.coercions import COERCIONS, Coercions, outcome
-from syntabula.table.coding.column_codes import decode_labels, encode_column, surrogates
+from syntabula.table.coding.column_codes import (
+    COERCIONS,
+    Coercions,
+    decode_labels,
+    encode_column,
+    outcome,
+    surrogates,
+)
 from syntabula.table.coding.values_within import InBins, ordered_values
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.columns import Column, Identifier, Ordered

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.point_folds import CodeFold
+from syntabula.marginals.sorted_points import CodeFold
 from syntabula.table.schema.columns import MAX_GRID, MICROSECONDS
 
 MOST_DECIMALS = 6

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.roundness import Roundness
-from syntabula.bins.spread import Spread, normal_within, uniform_within
-from syntabula.bins.uniform import Bins
+from syntabula.bins.uniform import Bins, Spread, normal_within, uniform_within
 from syntabula.marginals.domain import code_dtype
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Column, Ordered

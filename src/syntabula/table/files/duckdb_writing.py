@@ -19,8 +19,7 @@ from syntabula.table.database import connection, identifier, in_order, interrupt
 from syntabula.table.files.pieces import drained, release_each
 from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import object_array, to_objects
-from syntabula.table.raw import DELIMITERS, Dialect, RawColumn
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import DELIMITERS, Dialect, RawColumn, RepeatedTexts
 
 _INTEGERS = {
     "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning, DataError
+from syntabula.errors import CoercionWarning, DataError, warn_caller
 from syntabula.table.database import connection, in_order, interruptible, one_file, quoted
 from syntabula.table.files.declared_cells import read_texts
 from syntabula.table.frames.object_columns import column_from_objects, is_missing, object_array

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from syntabula.table.raw import RawColumn
-from syntabula.table.repeated_texts import RepeatedTexts, joined
+from syntabula.table.raw import RawColumn, RepeatedTexts, joined
 
 PieceT = TypeVar("PieceT")
 

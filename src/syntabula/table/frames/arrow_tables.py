@@ -15,8 +15,7 @@ from syntabula._extras import require
 from syntabula.table.files.pieces import drained, release_each
 from syntabula.table.frames.conform import as_integers
 from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects
-from syntabula.table.raw import PhysicalType, RawColumn, parts_of
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts, parts_of
 
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]")
 _DURATION = re.compile(r"duration\[(s|ms|us|ns)\]")

@@ -12,8 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.table.frames.object_columns import exact_integers, object_array, to_objects
-from syntabula.table.raw import TEXT_FORMATS, Container, PhysicalKind, PhysicalType, RawColumn, sliced, slices
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import (
+    TEXT_FORMATS,
+    Container,
+    PhysicalKind,
+    PhysicalType,
+    RawColumn,
+    RepeatedTexts,
+    sliced,
+    slices,
+)
 from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column
 
 _DAY = MICROSECONDS["day"]

@@ -12,8 +12,7 @@ from typing import Any
 
 from syntabula._extras import require
 from syntabula._memory import memory_for
-from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning, DataError, MissingExtraError
+from syntabula.errors import CoercionWarning, DataError, MissingExtraError, warn_caller
 from syntabula.table.frames.conform import conform
 from syntabula.table.raw import CELLS_AT_ONCE, Container, Origin, RawColumn, RawTable, check_names
 

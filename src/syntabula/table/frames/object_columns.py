@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
-from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, sliced
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, RepeatedTexts, sliced
 from syntabula.table.schema.clock_columns import microseconds_of_day
 from syntabula.table.schema.time_columns import MICROSECOND, microseconds, time_zone
 

@@ -21,8 +21,7 @@ from syntabula.table.frames.object_columns import (
     to_objects,
     zone_name,
 )
-from syntabula.table.raw import PhysicalType, RawColumn, parts_of, sliced, slices
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts, parts_of, sliced, slices
 
 _EXACT = 2**53
 _NUMPY_INTEGER = re.compile(r"u?int(8|16|32|64)")

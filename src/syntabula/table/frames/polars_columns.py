@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from syntabula._extras import require
 from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects, whole_decimals
-from syntabula.table.raw import PhysicalType, RawColumn, slices
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts, slices
 
 _TIME_UNIT = re.compile(r"time_unit='(ms|us|ns)'")
 _DECIMAL = re.compile(r"Decimal\(precision=(\d+), scale=(\d+)\)")

@@ -30,11 +30,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning, SchemaError
+from syntabula.errors import CoercionWarning, SchemaError, warn_caller
 from syntabula.table.frames.object_columns import is_unicode
-from syntabula.table.raw import RawColumn, RawTable
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.columns import (
     MICROSECONDS,
     SPELLINGS,

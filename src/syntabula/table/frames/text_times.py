@@ -11,8 +11,7 @@ from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.database import connection, in_order, interruptible, read_query
 from syntabula.table.files.cell_kinds import CELL_KINDS, kinds_by_column
 from syntabula.table.files.cell_types import found_value
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
 
 _ISO_TIME = "%Y-%m-%dT%H:%M:%S"
 

@@ -12,8 +12,15 @@ from syntabula._extras import require
 from syntabula.table.frames.arrow_tables import read_chunks
 from syntabula.table.frames.retyping import typed_as_declared
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
-from syntabula.table.raw import Container, Origin, PhysicalType, RawColumn, RawTable, check_names
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.table.raw import (
+    Container,
+    Origin,
+    PhysicalType,
+    RawColumn,
+    RawTable,
+    RepeatedTexts,
+    check_names,
+)
 from syntabula.table.schema.schema import Schema
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.coercions import Coercions
+from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawTable
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.asked_points import AskedPoints
-from syntabula.marginals.parts import Fold, State
-from syntabula.marginals.point_folds import HELD_VALUES, BoundedFold, CodeFold, DistinctFold, OccupiedFold
-from syntabula.marginals.sorted_points import CountedPoints
+from syntabula.marginals.parts import HELD_VALUES, Fold, State
+from syntabula.marginals.point_folds import BoundedFold, DistinctFold, OccupiedFold
+from syntabula.marginals.sorted_points import CodeFold, CountedPoints
 from syntabula.table.coding.column_codes import ordered_points, present_cells
 from syntabula.table.parts.column_folds import MissingFold, PointFold, folded_columns
 from syntabula.table.parts.labels import LabelFold

@@ -10,10 +10,9 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.parts import Fold, State
-from syntabula.marginals.point_folds import BUCKETS, HELD_VALUES
-from syntabula.table.raw import RawColumn
-from syntabula.table.repeated_texts import RepeatedTexts
+from syntabula.marginals.parts import HELD_VALUES, Fold, State
+from syntabula.marginals.point_folds import BUCKETS
+from syntabula.table.raw import RawColumn, RepeatedTexts
 
 _TEXTS, _LENGTHS, _COUNTS, _BUCKETS = "texts", "lengths", "counts", "buckets"
 _LONGEST = 64

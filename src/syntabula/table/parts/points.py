@@ -12,17 +12,9 @@ from numpy.typing import NDArray
 
 from syntabula.bins.uniform import integer_dtype
 from syntabula.marginals.asked_points import AskedPoints, KnownRanks
-from syntabula.marginals.parts import Fold, State
-from syntabula.marginals.point_folds import (
-    BUCKETS,
-    HELD_VALUES,
-    BoundedFold,
-    CodeFold,
-    CutFold,
-    DistinctFold,
-    bucket_of,
-)
-from syntabula.marginals.sorted_points import CountedPoints
+from syntabula.marginals.parts import HELD_VALUES, Fold, State
+from syntabula.marginals.point_folds import BUCKETS, BoundedFold, CutFold, DistinctFold, bucket_of
+from syntabula.marginals.sorted_points import CodeFold, CountedPoints
 from syntabula.table.parts.column_folds import PointFold, folded_columns, points_within
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawColumn

@@ -9,8 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import CoercionWarning, DataError
+from syntabula.errors import CoercionWarning, DataError, warn_caller
 from syntabula.marginals.parts import Fold, State
 from syntabula.table.parts.part_reading import Checked, Part, Work, folded, read_part
 from syntabula.table.raw import Container, Dialect, Origin, PhysicalType, RawTable

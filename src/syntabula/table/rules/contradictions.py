@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._warnings import warn_caller
-from syntabula.errors import RuleWarning, SchemaError
+from syntabula.errors import RuleWarning, SchemaError, warn_caller
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.evaluation import rows_database, satisfied
 from syntabula.table.rules.expressions import Expression
