@@ -10,6 +10,7 @@ from typing import Literal
 
 from syntabula._arguments import Rule, count, normalise, one_of, real, share
 from syntabula._register import entries, load
+from syntabula._spaces import Choice, tunable
 from syntabula.marginals.recoding import Recoding, merge_rare
 from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.privacy.doors.tables import Curator
@@ -67,7 +68,7 @@ class Preprocessing:
         ArgumentError: If an argument is outside its range.
     """
 
-    discretizer: str | FittedDiscretizer = "usual"
+    discretizer: str | FittedDiscretizer = tunable("usual", Choice(("privtree", "uniform", "quantile")))
     within: Literal["auto", "round", "even", "normal"] = "auto"
     atoms: Literal["auto", "found", "declared"] = "auto"
     share: Fraction = Fraction(1, 10)
