@@ -47,7 +47,9 @@ def declared_space(method: Synthesizer | type[Synthesizer]) -> dict[str, Range |
 def space_of(document: object) -> dict[str, Range | Choice]:
     """Return a space from plain values, as a YAML file has them.
 
-    A list is a choice; a mapping with `low`, `high` and perhaps `log` is a range.
+    A list is a choice; a mapping with `low`, `high` and perhaps `log` is a range. Names are those of options of the
+    method's parts, `bins`, `discretizer`, `within` and `preprocessing_share`, and `epochs` for methods that train for a
+    number of steps.
 
     Raises:
         ArgumentError: If it is anything else.
