@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -154,7 +154,7 @@ def check_options(part: Any) -> None:
     for name, tried in declared_of(part).items():
         for value in tried.ends:
             try:
-                replace(part, **{name: value})
+                made(**{name: value})
             except (ArgumentError, TypeError) as error:
                 raise AssertionError(
                     f"{kind} declares that a search tries {name}={value!r}, and refuses it: {error}"
