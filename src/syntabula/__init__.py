@@ -84,8 +84,6 @@ if TYPE_CHECKING:
     from syntabula.table.schema.schema import Schema as Schema
     from syntabula.tuning.objective import Objective as Objective
     from syntabula.tuning.search import tune as tune
-    from syntabula.tuning.space import Choice as Choice
-    from syntabula.tuning.space import Range as Range
 
 # The module of each public name, imported when the name is first used. Methods are in the register.
 _HOMES = {
@@ -93,7 +91,7 @@ _HOMES = {
     "Boolean": "table.schema.columns",
     "Budget": "privacy.budget",
     "Categorical": "table.schema.columns",
-    "Choice": "tuning.space",
+    "Choice": "_spaces",
     "Date": "table.schema.columns",
     "Datetime": "table.schema.columns",
     "draft_schema": "table.draft",
@@ -117,7 +115,7 @@ _HOMES = {
     "Plan": "synthesizers.plan",
     "Preprocessing": "prepare.preprocessing",
     "PrivacyStatement": "privacy.statement",
-    "Range": "tuning.space",
+    "Range": "_spaces",
     "RareCategories": "prepare.preprocessing",
     "register": "_register",
     "Release": "synthesizers.release",
@@ -161,6 +159,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     from syntabula._entries import BUILT_IN
+    from syntabula._spaces import Choice as Choice
+    from syntabula._spaces import Range as Range
 
     methods = [entry.home.partition(":")[2] for entry in BUILT_IN if entry.kind == "synthesizer"]
     return sorted([*methods, *_HOMES, *_MODULES, "__version__"])

@@ -12,6 +12,8 @@
 - A discretizer inherits from `FittedDiscretizer`. It asks a `ColumnCurator` about a column and returns `Bins`.
 - A metric is a `Metric`. It computes a `Score` from a `Comparison`.
 - An attack is an `Attack`. It turns a synthetic `View` into numbers, with the attacker's `Knowledge`.
+- An option that is `tunable` declares the `Range` or `Choice` that `syntabula.tune` tries. A method declares with
+  `tunable_part` what it tries of a part instead.
 
 Examples:
     >>> from syntabula import plugins
@@ -23,6 +25,7 @@ Examples:
 from __future__ import annotations
 
 from syntabula._planning import FitCost, PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Choice, Range, tunable, tunable_part
 from syntabula.attacks.base import Attack, Knowledge
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.marginals.domain import Clique, Domain, EncodedTable, all_cliques
@@ -44,6 +47,7 @@ from syntabula.synthesizers.record_trained import NoisyTrained, RecordTrained
 __all__ = [
     "Attack",
     "Bins",
+    "Choice",
     "Clique",
     "ColumnCurator",
     "ColumnLookup",
@@ -68,6 +72,7 @@ __all__ = [
     "PlannedFit",
     "PlannedStep",
     "Progress",
+    "Range",
     "RecordTrained",
     "Score",
     "Selector",
@@ -82,5 +87,7 @@ __all__ = [
     "check_sample",
     "read_facts",
     "stored_facts",
+    "tunable",
+    "tunable_part",
     "whole_model",
 ]

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+from textwrap import dedent
 
 import pytest
+
+from syntabula import AIM
+from syntabula.cli.request import read_options
+from syntabula.tuning.space import declared_space, space_of
 
 SYNTH = ("synth", "people.csv", "-o", "out.csv", "--schema", "schema.yaml", "-m", "aim")
 
@@ -15,6 +20,17 @@ def test_the_options_of_a_method_are_listed(run):
     assert ran.code == 0
     assert "--option max_rounds=null" in ran.out
     assert "--option max_model_mb=80.0\n        Largest size of the model" in ran.out
+
+
+def test_what_tune_tries_is_listed_as_a_file_has_it(folder, run):
+    _, _, listed = run("methods", "aim").out.partition(
+        "What tune tries, unless --space FILE.yaml says otherwise:\n"
+    )
+    (folder / "space.yaml").write_text(dedent(listed))
+
+    space = read_options(folder / "space.yaml", "--space")
+    assert space_of(space) == declared_space(AIM)
+    assert json.loads(run("--json", "methods", "aim").out)["space"] == space
 
 
 def test_an_unknown_method_is_named(run):

@@ -75,16 +75,13 @@ class TestPrivately:
         "tune", "people.csv", "--method", "mst", "--epsilon", 2, "--space", "space.yaml", "--private", "--trials", 2,
     )  # fmt: skip
 
-    def test_a_private_search_needs_the_name_of_a_method(self, space, run):
-        words = [word for word in self.PRIVATE if word not in ("--method", "mst")]
+    def test_without_a_method_it_searches_the_bins_of_auto(self, space, run):
+        words = [word for word in self.PRIVATE if word not in ("--method", "mst", "--space", "space.yaml")]
 
         ran = run(*words, "-s", "schema.yaml", "--release", "best.syn")
 
-        assert ran.code == 2
-        assert (
-            "auto has no options to tune, and its choice of a method looks at the table; name the method"
-            in ran.err
-        )
+        assert ran.code == 0, ran.err
+        assert ran.out.startswith("auto: the best of the trials")
 
     def test_writes_the_best_release_and_its_options(self, space, run):
         ran = run(*self.PRIVATE, "-s", "schema.yaml", "--release", "best.syn", "--out", "best.yaml")

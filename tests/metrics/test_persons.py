@@ -89,6 +89,7 @@ class TestSplits:
         assert areas[0] > areas[1] + 0.1
 
     def test_settings_are_tuned_on_other_persons(self, tmp_path, monkeypatch):
+        pytest.importorskip("optuna", reason="the extra tune is not installed")
         sample = Encoding(t := compare(people(1), people(2), schema=SCHEMA, target="c")).sample(t.real)
         asked = []
         monkeypatch.setattr(

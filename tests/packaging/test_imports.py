@@ -20,6 +20,7 @@ EVERYWHERE = {
     "_memory",
     "_planning",
     "_register",
+    "_spaces",
     "_threads",
     "_version",
 }
@@ -56,6 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_docstrings": set(),
     "_extras": set(),
     "_planning": set(),
+    "_spaces": set(),
     "_memory": set(),
     "_threads": set(),
     "_files": set(),

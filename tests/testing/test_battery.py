@@ -13,6 +13,7 @@ import syntabula as st
 from syntabula import testing
 from syntabula._arguments import count, normalise
 from syntabula._register import entries, load, register
+from syntabula._spaces import Range, tunable
 from syntabula.bins.uniform import Bins, UniformBins
 from syntabula.metrics import KolmogorovSmirnov, TotalVariation
 from syntabula.metrics.score import Score
@@ -143,6 +144,18 @@ class Credulous(OneWay):
     rounds: int = 3
 
 
+@dataclass(frozen=True, kw_only=True)
+class TooFar(OneWay):
+    """Declares that a search tries what it refuses."""
+
+    key: ClassVar[str] = "too-far"
+
+    rounds: int = tunable(3, Range(low=0, high=9))
+
+    def __post_init__(self):
+        normalise(self, rounds=count(1))
+
+
 @register("model", "leaky-pgm")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Leaky(PGM):
@@ -208,6 +221,10 @@ class TestWhatIsFound:
             (lambda: testing.check_metric(WrongWay()), "the direction may be the wrong way round"),
             (lambda: testing.check_metric(TwoMinds()), "the class says 'lower' is better"),
             (lambda: testing.check_selector(Credulous()), "accepts text for the number `rounds`"),
+            (
+                lambda: testing.check_selector(TooFar()),
+                "a search tries rounds=0, and refuses it: rounds must",
+            ),
             (lambda: testing.check_model(Leaky()), "a fit changes `fits`, which commands offer as an option"),
             (lambda: testing.check_selector(OneWay), r"pass an object, such as OneWay\(\)"),
             (lambda: testing.check_model(PGM), r"pass an object, such as PGM\(\)"),

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,7 @@ import syntabula as st
 from syntabula import _register, testing
 from syntabula.errors import ArgumentError
 from syntabula.models.pgm import PGM
+from syntabula.plugins import Choice, tunable_part
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
 
@@ -96,6 +97,45 @@ def test_parts_are_found_by_name_with_their_options_and_come_back_from_a_file(tm
     found = st.attack(frame, st.attacks.Self(), schema, attacks=["most-alike"], n_shadows=8)["most-alike"]
     assert found.auc == 1.0
     assert "Plug-in of the package my-parts." in [entry.summary for entry in st.list_models()]
+
+
+class TestTuning:
+    """What the page's parts declare is searched, also by a method of one's own."""
+
+    @pytest.fixture(autouse=True)
+    def with_optuna(self) -> None:
+        pytest.importorskip("optuna", reason="the extra tune is not installed")
+
+    def searched(self, method: st.Marginal) -> list[dict[str, object]]:
+        """Return the values of two trials."""
+        found = st.tune(
+            method,
+            st.datasets.census(n_rows=120),
+            schema=st.datasets.schema_of("census"),
+            objective=st.Objective(weights={"tvd-2": 1.0}, metrics={}),
+            trials=2,
+            finalists=0,
+            is_public=True,
+        )
+        assert [trial.state for trial in found.trials] == ["done", "done"]
+        return [dict(trial.values) for trial in found.trials]
+
+    def test_options_of_its_parts_are_searched(self) -> None:
+        for values in self.searched(st.Marginal(selector="chain", model="blurred")):
+            assert {*values} == {"bins", "discretizer", "pair_share", "blur"}
+            assert 0.2 <= values["pair_share"] <= 0.8
+
+    def test_a_method_searches_what_it_declares_instead(self) -> None:
+        import my_parts
+
+        @dataclass(frozen=True, kw_only=True)
+        class Mine(st.Marginal):
+            selector: my_parts.Chain = tunable_part(my_parts.Chain, pair_share=None)
+            model: my_parts.Blurred = tunable_part(my_parts.Blurred, blur=Choice((0.5, 0.9)))
+
+        for values in self.searched(Mine()):
+            assert {*values} == {"bins", "discretizer", "blur"}
+            assert values["blur"] in (0.5, 0.9)
 
 
 class TestNetwork:

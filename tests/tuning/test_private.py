@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula._spaces import Choice, Range
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.marginals.counting import engine_for
 from syntabula.privacy.noise import number_of_trials
@@ -15,7 +16,6 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.read import read
 from syntabula.tuning import private
 from syntabula.tuning.private import drawn, tune_privately
-from syntabula.tuning.space import Choice, Range
 
 SCHEMA = st.Schema(
     {"age": st.Numeric(17, 90, integer=True), "pay": st.Numeric(0, 60_000, integer=True), "old": st.Boolean()}
@@ -64,6 +64,13 @@ class TestTunePrivately:
         assert privacy.lines[-1].step == "score the trial"
         assert privacy.lines[-1].share == pytest.approx(0.1, abs=1e-9)
         assert "best of a random number of trials, 4 on average" in privacy.text()
+
+    def test_auto_chooses_in_each_trial_within_its_budget(self):
+        release = tune_privately(st.Auto(epsilon=2.0, seed=seed_of(2)), people(), SCHEMA, trials=4).release
+
+        assert release.privacy.choice.method != "auto"
+        assert release.privacy.budget == st.Budget.best_of(2.0, 1e-5, 4)
+        assert release.privacy.epsilon_spent <= 2.0
 
     def test_a_coarse_model_has_the_worse_score(self):
         """Two bins lose what 30 keep; noise of one part in a hundred of the score does not hide it."""

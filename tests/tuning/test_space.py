@@ -1,42 +1,93 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 import pytest
 
 import syntabula as st
+from syntabula._spaces import Choice, Range, declared_of, tunable, tunable_part
 from syntabula.errors import ArgumentError
-from syntabula.tuning.presets import PRESETS, space_for
-from syntabula.tuning.space import Choice, Range, check_space, space_of, with_values
+from syntabula.models.gum import GUM
+from syntabula.select.fixed_marginals import OneWay
+from syntabula.select.spanning_tree import SpanningTree
+from syntabula.synthesizers.settings import parts_of
+from syntabula.tuning.space import (
+    check_space,
+    declared_space,
+    plain_space,
+    space_of,
+    with_values,
+)
+
+PAIRS = [(info.key, "pgm") for info in st.list_selectors()] + [
+    ("one_way", info.key) for info in st.list_models()
+]
+METHODS = [st.synthesizer(info.key)(epsilon=math.inf) for info in st.list_synthesizers()] + [
+    st.Marginal(selector=selector, model=model) for selector, model in PAIRS
+]
 
 
-class TestRange:
-    @pytest.mark.parametrize(
-        ("given", "what"),
-        [
-            ({"low": 2, "high": 1}, "swap"),
-            ({"low": 0, "high": 1, "log": True}, "above 0"),
-            ({"low": math.nan, "high": 1}, "low of a range"),
-            ({"low": 0, "high": math.inf}, "high of a range"),
-            ({"low": "5", "high": 9}, "low of a range"),
-            ({"low": True, "high": 9}, "low of a range"),
-            ({"low": 1, "high": 9, "log": 1}, "log of a range"),
-        ],
-    )
-    def test_refuses_what_is_no_range(self, given, what):
-        with pytest.raises(ArgumentError, match=what):
-            Range(**given)
+@dataclass(frozen=True, kw_only=True)
+class Forest(SpanningTree):
+    """A selector whose method tries other values."""
 
-    def test_is_of_whole_numbers_if_both_bounds_are(self):
-        assert Range(low=1, high=9).integer
-        assert not Range(low=1, high=9.5).integer
+    speed: float = tunable(1.0, Range(low=0.5, high=2.0))
 
 
-class TestChoice:
-    @pytest.mark.parametrize("values", [(), (1, 1), ([1],), ("a", "b", "a")])
-    def test_refuses_none_and_values_listed_twice(self, values):
-        with pytest.raises(ArgumentError, match="choice"):
-            Choice(values)
+@dataclass(frozen=True, kw_only=True)
+class Mine(st.Marginal):
+    selector: Forest = tunable_part(Forest, records_per_noise=Choice((2.0, 5.0)), speed=None)
+    model: GUM = field(default_factory=GUM)
+
+
+class TestDeclaredSpace:
+    def test_has_bins_and_what_the_parts_declare(self):
+        assert declared_space(st.MST()) == {
+            "bins": Range(low=10, high=200, log=True),
+            "discretizer": Choice(("privtree", "uniform", "quantile")),
+            "records_per_noise": Range(low=1.0, high=16.0, log=True),
+        }
+
+    @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+    def test_every_method_declares_options_that_it_has_and_values_that_it_accepts(self, method):
+        space = declared_space(method)
+
+        assert space
+        check_space(method, space)
+        for name, tried in space.items():
+            for value in tried.ends:
+                with_values(method, {name: value}, 1000)
+
+    def test_every_range_holds_the_default_of_the_method(self):
+        """A method that gives a part other defaults must say what is tried instead."""
+        for method in METHODS:
+            given = {n: getattr(part, n) for part in parts_of(method).values() for n in declared_of(part)}
+            for name, tried in declared_space(method).items():
+                default = given.get(name)
+                if isinstance(tried, Range) and isinstance(default, int | float | Fraction):
+                    assert tried.low <= default <= tried.high, (method.name, name)
+
+    def test_a_class_has_the_space_of_its_default_parts(self):
+        for info in st.list_synthesizers():
+            kind = st.synthesizer(info.key)
+            assert [*declared_space(kind).items()] == [*declared_space(kind(epsilon=math.inf)).items()]
+
+    def test_a_method_tries_other_values_of_its_part_or_none(self):
+        space = declared_space(Mine())
+
+        assert [*space] == ["bins", "discretizer", "passes", "records_per_noise"]
+        assert space["records_per_noise"] == Choice((2.0, 5.0))
+
+    def test_what_a_method_declares_of_its_part_does_not_hold_for_another(self):
+        assert [*declared_space(Mine(selector=OneWay()))] == ["bins", "discretizer", "passes"]
+
+    def test_how_a_method_trains_comes_first(self):
+        """The order decides what a seed tries."""
+        assert [*declared_space(st.ARGN)] == ["learning_rate", "batch", "units", "layers", "dropout"]
+        assert [*declared_space(st.Circuit)] == ["smoothing", "learning_rate"]
+        assert [*declared_space(st.AIM)][2:] == ["rounds_per_column", "measure_share", "max_model_mb"]
 
 
 class TestSpaceOf:
@@ -44,6 +95,10 @@ class TestSpaceOf:
         found = space_of({"units": {"low": 16, "high": 64, "log": True}, "batch": [64, 128]})
 
         assert found == {"units": Range(low=16, high=64, log=True), "batch": Choice((64, 128))}
+
+    def test_reads_what_plain_space_returns(self):
+        for method in METHODS:
+            assert space_of(plain_space(declared_space(method))) == declared_space(method)
 
     @pytest.mark.parametrize(
         ("document", "what"),
@@ -88,23 +143,3 @@ class TestWithValues:
         found = with_values(st.TVAE(epsilon=math.inf), {"epochs": 10, "batch": 50}, 1001)
 
         assert (found.training.steps, found.training.batch) == (201, 50)
-
-
-@pytest.mark.parametrize(("preset", "key"), [(p, k) for p, spaces in PRESETS.items() for k in spaces])
-def test_every_space_of_a_preset_has_options_of_its_method_with_allowed_values(preset, key):
-    """The least and the largest value of each range, and each choice, are accepted by the method."""
-    method = st.synthesizer(key)(epsilon=math.inf)
-    space = space_for(key, preset)
-
-    check_space(method, space)
-    for name, tried in space.items():
-        values = (tried.low, tried.high) if isinstance(tried, Range) else tried.values
-        for value in values:
-            with_values(method, {name: value}, 1000)
-
-
-def test_a_preset_without_the_method_says_which_it_has():
-    with pytest.raises(ArgumentError, match=r"'synmeter' has no options of 'aim'.*tabddpm"):
-        space_for("aim", "synmeter")
-    with pytest.raises(ArgumentError, match="did you mean 'synmeter'"):
-        space_for("mst", "synmetre")

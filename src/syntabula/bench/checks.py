@@ -41,9 +41,9 @@ def check_space(study: StudyFields) -> None:
     check_names("method of the study named", own_spaces, [candidate.method for candidate in study.methods])
     for candidate in study.methods if study.task == "tuning" else ():
         own = own_spaces.get(candidate.method)
-        wanted = presets.space_for(candidate.method, own or study.options.get("space", "synmeter"))
-        epsilon = (candidate.epsilons or study.epsilons)[0]
-        space.check_space(candidate.synthesizer(epsilon=epsilon), wanted)
+        method = candidate.synthesizer(epsilon=(candidate.epsilons or study.epsilons)[0])
+        wanted = presets.space_for(method, own or study.options.get("space", "synmeter"))
+        space.check_space(method, wanted)
 
 
 def check_rows(study: StudyFields) -> None:

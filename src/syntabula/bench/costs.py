@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
+from syntabula._spaces import Range
 from syntabula.bench.cell import Cell, table_and_rows
 from syntabula.tuning.objective import EVALUATORS
-from syntabula.tuning.space import Range
 
 START = 1.5
 """Seconds until a cell's process has imported what it needs."""
@@ -182,11 +182,13 @@ def _tuning(cell: Cell, fit: float, scoring: float) -> tuple[float, float]:
 
 def _length_of_space(cell: Cell, options: Mapping[str, Any]) -> float:
     """Return how many times longer a fit is in the middle of the space that is searched."""
+    from syntabula.bench.candidate import Candidate
     from syntabula.errors import SyntabulaError
     from syntabula.tuning.presets import space_for
 
     try:
-        space = space_for(cell.method, options["spaces"].get(cell.method, options["space"]))
+        method = Candidate(method=cell.method).synthesizer(epsilon=math.inf)
+        space = space_for(method, options["spaces"].get(cell.method, options["space"]))
     except SyntabulaError:
         return 1.0
     times = 1.0

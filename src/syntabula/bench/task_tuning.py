@@ -55,9 +55,10 @@ def _best(cell: Cell, options: Mapping[str, Any]) -> Mapping[str, Any]:
     split = load_split(cell.split, cell.dataset, {}, cell.target)
     settings = task_tables.settings_of(cell, split)
     settings.pop("seed")  # each trial has its own
-    space = space_for(cell.method, options["spaces"].get(cell.method, options["space"]))
+    method = Candidate(method=cell.method, options=cell.options).synthesizer(**settings)
+    space = space_for(method, options["spaces"].get(cell.method, options["space"]))
     found = tune(
-        Candidate(method=cell.method, options=cell.options).synthesizer(**settings),
+        method,
         split.fit,
         schema=declared(split, cell.binning, cell.epsilon),
         target=split.target,

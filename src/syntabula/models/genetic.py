@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count, flag, normalise, real
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import HALF_NORMAL, FloatArray, Measurement
@@ -60,7 +61,7 @@ class Genetic(HardRows):
     _bytes_per_row: ClassVar[int] = 64
 
     max_rows: int = 50_000
-    mutations: int = 500
+    mutations: int = tunable(500, Range(low=100, high=1000, log=True))
     crossovers: int = 500
     generations: int = 100_000
     tolerance: float = 0.01

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.consistency import AGREEMENT_BYTES, agreeing_marginals, consistent_total
 from syntabula.marginals.domain import Clique, Domain, maximal
 from syntabula.marginals.measurement import FloatArray, Measurement
@@ -64,7 +65,7 @@ class GUM(HardRows):
     _bytes_per_cell: ClassVar[int] = AGREEMENT_BYTES
     _bytes_per_row: ClassVar[int] = 48  # the cell of each row, their order, and work space
 
-    passes: int = 50
+    passes: int = tunable(50, Range(low=20, high=100))
     consistency_rounds: int = 501
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from syntabula._arguments import normalise, one_of
 from syntabula._extras import require
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, with_threshold_columns
@@ -188,7 +189,7 @@ class RelaxedProjection(SoftRowsModel):
 
     n_rows: int = 1000
     iterations: int = 2000
-    learning_rate: float = 0.05
+    learning_rate: float = tunable(0.05, Range(low=0.01, high=0.2, log=True))
     projection: Projection = "softmax"
     _thresholds: Mapping[str, LinearThreshold] = field(default_factory=dict, repr=False)
 

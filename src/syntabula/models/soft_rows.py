@@ -15,6 +15,7 @@ from syntabula._arguments import count, flag, megabytes, normalise, positive, wo
 from syntabula._extras import require_installed
 from syntabula._memory import above_limit
 from syntabula._planning import FitCost, PlannedFit
+from syntabula._spaces import Range, tunable
 from syntabula._threads import training_threads
 from syntabula.errors import ResourceError
 from syntabula.marginals.consistency import consistent_total
@@ -61,8 +62,8 @@ class SoftRowsModel(MarginalModel, ABC):
     kind: ClassVar[str]
 
     n_rows: int = 512
-    iterations: int = 200
-    learning_rate: float = 1e-3
+    iterations: int = tunable(200, Range(low=50, high=1000, log=True))
+    learning_rate: float = tunable(1e-3, Range(low=1e-4, high=1e-2, log=True))
     tolerance: float = 1e-3
     stop_at_noise: bool = True
     threads: int = 1

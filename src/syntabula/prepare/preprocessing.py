@@ -16,6 +16,7 @@ import numpy as np
 
 from syntabula._arguments import Rule, count, normalise, one_of, real, share
 from syntabula._register import entries, load
+from syntabula._spaces import Choice, tunable
 from syntabula.bins.uniform import LEAST_COUNT, LEAST_DEVIATION, MOST_DEVIATION, Bins, Spread, UniformBins
 from syntabula.errors import ArgumentError
 from syntabula.marginals.recoding import Recoding, merge_rare
@@ -219,7 +220,7 @@ class Preprocessing:
         ArgumentError: If an argument is outside its range.
     """
 
-    discretizer: str | FittedDiscretizer = "usual"
+    discretizer: str | FittedDiscretizer = tunable("usual", Choice(("privtree", "uniform", "quantile")))
     within: Literal["auto", "round", "even", "normal"] = "auto"
     atoms: Literal["auto", "found", "declared"] = "auto"
     share: Fraction = Fraction(1, 10)

@@ -11,6 +11,7 @@ import numpy as np
 from syntabula._arguments import count, normalise, not_negative, positive, real
 from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
+from syntabula._spaces import Choice, Range, tunable
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.privacy.training.records import RecordCurator
@@ -65,9 +66,9 @@ class Adversarial(LatentRows):
     kind: ClassVar[str] = "adversarial"
     _descent: ClassVar[Descent] = Descent(betas=(0.5, 0.9), longest_gradient=float("inf"))
 
-    units: int = 256
-    layers: int = 2
-    critic_units: int | None = None
+    units: int = tunable(256, Choice((64, 128, 256, 512)))
+    layers: int = tunable(2, Range(low=1, high=4))
+    critic_units: int | None = tunable(None, Choice((128, 256, 512)))
     pac: int = 1
     temperature: float = 0.2
     penalty: float = 10.0

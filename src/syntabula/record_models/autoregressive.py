@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from syntabula._arguments import count, normalise, real
+from syntabula._spaces import Choice, Range, tunable
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.restricted import Restricted, Weights
@@ -51,11 +52,11 @@ class Autoregressive(CodesNetwork):
 
     kind: ClassVar[str] = "autoregressive"
 
-    units: int = 256
-    layers: int = 2
+    units: int = tunable(256, Choice((64, 128, 256, 512)))
+    layers: int = tunable(2, Range(low=1, high=4))
     embedding: int = 16
     waves: int = 16
-    dropout: float = 0.1
+    dropout: float = tunable(0.1, Range(low=0.0, high=0.3))
 
     def __post_init__(self) -> None:
         normalise(

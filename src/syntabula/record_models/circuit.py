@@ -11,6 +11,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, not_negative
 from syntabula._planning import FitCost, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, check_sample, whole_model
@@ -45,7 +46,7 @@ class Circuit(LookupModel):
     kind: ClassVar[str] = "circuit"
 
     states: int | None = None
-    smoothing: float = 100.0
+    smoothing: float = tunable(100.0, Range(low=1.0, high=300.0, log=True))
     _tree: LatentTree | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

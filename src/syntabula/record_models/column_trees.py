@@ -14,6 +14,7 @@ import numpy as np
 from syntabula._arguments import count, names, near, normalise, real
 from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import Codes, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
@@ -49,9 +50,9 @@ class ColumnTrees(LookupModel):
 
     kind: ClassVar[str] = "column_trees"
 
-    least_leaf: int = 5
+    least_leaf: int = tunable(5, Range(low=2, high=50, log=True))
     least_split: int | None = None
-    complexity: float = 1e-8
+    complexity: float = tunable(1e-8, Range(low=1e-9, high=1e-3, log=True))
     first: tuple[str, ...] = ()
     _trees: tuple[Tree, ...] = field(default=(), repr=False)
 

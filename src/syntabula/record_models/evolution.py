@@ -10,6 +10,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, positive, refusal, share
 from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
 from syntabula.privacy.doors import Doors
@@ -49,8 +50,8 @@ class Evolution:
         ArgumentError: If an argument is outside its range.
     """
 
-    rounds: int = 40
-    columns: int | None = 4
+    rounds: int = tunable(40, Range(low=10, high=80, log=True))
+    columns: int | None = tunable(4, Range(low=2, high=8))
     crowd: float = 10.0
     candidates: int = 20_000
     one_way_share: Fraction = ONE_WAY_SHARE

@@ -12,6 +12,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
+from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Domain, EncodedTable
@@ -64,8 +65,8 @@ class LanguageModel(LookupModel):
 
     kind: ClassVar[str] = "language"
 
-    units: int = 64
-    layers: int = 2
+    units: int = tunable(64, Choice((32, 64, 128)))
+    layers: int = tunable(2, Range(low=1, high=4))
     heads: int = 4
     _texts: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
     _letters: Mapping[str, Letters] = field(default_factory=dict, repr=False)

@@ -13,6 +13,7 @@ import numpy as np
 from syntabula._arguments import count, normalise, positive, real, words
 from syntabula._extras import require
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
+from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import training_threads
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device
@@ -59,8 +60,8 @@ class Training:
 
     steps: int | None = None
     seconds: float | None = None
-    batch: int = 512
-    learning_rate: float = 2e-3
+    learning_rate: float = tunable(2e-3, Range(low=3e-4, high=1e-2, log=True))
+    batch: int = tunable(512, Choice((128, 256, 512, 1024, 2048)))
     held_out: float = 0.1
     patience: int = 4
     average: float = 0.998

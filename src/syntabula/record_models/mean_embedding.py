@@ -13,6 +13,7 @@ import numpy as np
 
 from syntabula._arguments import count, near, normalise, positive, text, words
 from syntabula._planning import FitCost
+from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import training_threads
 from syntabula.errors import ArgumentError, TrainingError
 from syntabula.marginals.consistency import consistent_total, project_simplex
@@ -59,14 +60,14 @@ class MeanEmbedding(Model):
 
     kind: ClassVar[str] = "mean_embedding"
 
-    features: int = 3000
+    features: int = tunable(3000, Choice((1000, 3000, 10_000)))
     together: int = 2
     label: str | None = None
     levels: int = 64
     rows: int = 256
     units: int = 256
     steps: int = 400
-    learning_rate: float = 3e-3
+    learning_rate: float = tunable(3e-3, Range(low=3e-4, high=1e-2, log=True))
     threads: int = 1
     device: str = "auto"
     _domain: Domain | None = field(default=None, repr=False)

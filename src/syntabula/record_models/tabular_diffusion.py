@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from syntabula._arguments import count, flag, normalise
+from syntabula._spaces import Choice, Range, tunable
 from syntabula.marginals.domain import Domain
 from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.record_models.codes_network import CodesNetwork
@@ -50,8 +51,8 @@ class TabularDiffusion(CodesNetwork):
 
     kind: ClassVar[str] = "tabular_diffusion"
 
-    units: int = 512
-    layers: int = 2
+    units: int = tunable(512, Choice((64, 128, 256, 512)))
+    layers: int = tunable(2, Range(low=1, high=4))
     levels: int = 1000
     steps_back: int = 30
     ancestral: bool = False

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise, positive, refusal, share
 from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula._threads import one_thread_for_products
 from syntabula.errors import TrainingError
 from syntabula.marginals.domain import Domain, EncodedTable
@@ -143,7 +144,7 @@ class Teaching:
     rounds: int = 6
     labels: int = 2000
     rows: int = 20_000
-    strength: float = 2.0
+    strength: float = tunable(2.0, Range(low=0.5, high=8.0, log=True))
     one_way_share: Fraction = ONE_WAY_SHARE
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise, positive, refusal
 from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Codes, Domain
 from syntabula.marginals.measurement import FloatArray
@@ -46,8 +47,8 @@ class NoisyGrowth:
         ArgumentError: If an argument is outside its range.
     """
 
-    levels: int = 4
-    crowd: float = 4.0
+    levels: int = tunable(4, Range(low=2, high=6))
+    crowd: float = tunable(4.0, Range(low=2.0, high=8.0, log=True))
 
     def __post_init__(self) -> None:
         normalise(self, levels=count(), crowd=positive)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise, positive
 from syntabula._extras import require
+from syntabula._spaces import Choice, Range, tunable
 from syntabula.record_models.blocks import FloatTable, first_weights
 from syntabula.record_models.encoding import Encoder, Encoding, Widths
 from syntabula.record_models.latent import Shapes
@@ -43,9 +44,9 @@ class Variational(NoisyLatentRows):
 
     kind: ClassVar[str] = "variational"
 
-    units: int = 128
-    layers: int = 2
-    emphasis: float | None = None
+    units: int = tunable(128, Choice((64, 128, 256, 512)))
+    layers: int = tunable(2, Range(low=1, high=4))
+    emphasis: float | None = tunable(None, Range(low=0.5, high=4.0, log=True))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,6 +19,7 @@ from syntabula._arguments import (
     share,
 )
 from syntabula._planning import PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import (
     Clique,
     Domain,
@@ -66,11 +67,11 @@ class Adaptive(Selector):
     Attributes:
         workload: What the synthetic table should preserve: a Workload, a list of marginals as `Workload.of` takes
             it, or their number of columns (2: all pairs). Candidates are all their non-empty subsets.
-        max_model_mb: Largest size of the model, reached in proportion to the budget spent; 80 as in the
-            paper (tab_bench has 100, table 4).
         max_cells: Most cells of a candidate, unless it has one column.
         rounds_per_column: T / d: more rounds adapt better, with more noise in each.
         measure_share: Fraction of a round's budget for the measurement; the rest pays for the choice.
+        max_model_mb: Largest size of the model, reached in proportion to the budget spent; 80 as in the
+            paper (tab_bench has 100, table 4).
         one_way_share: Fraction of the whole for the one-way marginals at the start; by default the cost of d
             rounds, raised to three tenths if many codes are merged.
         records_per_noise: Codes are merged until an average cell of a typical pair holds this many times
@@ -83,10 +84,10 @@ class Adaptive(Selector):
     adaptive: ClassVar[bool] = True
 
     workload: WorkloadOption = 2
-    max_model_mb: float = 80.0
     max_cells: int = 250_000
-    rounds_per_column: int = 16
-    measure_share: Fraction | float = Fraction(9, 10)
+    rounds_per_column: int = tunable(16, Range(low=2, high=32, log=True))
+    measure_share: Fraction | float = tunable(Fraction(9, 10), Range(low=0.5, high=0.95))
+    max_model_mb: float = tunable(80.0, Range(low=10.0, high=160.0, log=True))
     one_way_share: Fraction | float | None = None
     max_rounds: int | None = None
     records_per_noise: float | None = 4.0

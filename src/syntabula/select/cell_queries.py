@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from syntabula._arguments import count, normalise, share
 from syntabula._planning import PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Clique, Domain, WorkloadOption, checked_workload, workload_over
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.queries import Cell, CellCurator
@@ -48,7 +49,7 @@ class CellQueries(Selector):
     adaptive: ClassVar[bool] = True
 
     workload: WorkloadOption = 2
-    rounds_per_column: int = 5
+    rounds_per_column: int = tunable(5, Range(low=2, high=16, log=True))
     cells_per_round: int = 1
     measure_share: Fraction | float = Fraction(1, 2)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, one_of, positive, share
 from syntabula._planning import PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.models.base import MarginalModel
@@ -58,8 +59,8 @@ class FirstTimeDoubling(Selector):
     adaptive: ClassVar[bool] = True
 
     queries: Literal["pairs", "cells"] = "pairs"
-    rounds_per_column: int = 16
-    measure_share: Fraction | float = Fraction(9, 10)
+    rounds_per_column: int = tunable(16, Range(low=2, high=32, log=True))
+    measure_share: Fraction | float = tunable(Fraction(9, 10), Range(low=0.5, high=0.95))
     records_per_noise: float | None = 4.0
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from syntabula._arguments import (
     share,
 )
 from syntabula._planning import PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
@@ -64,9 +65,9 @@ class FixedRounds(Selector):
     key: ClassVar[str] = "fixed_rounds"
     adaptive: ClassVar[bool] = True
 
-    rounds_per_column: int = 5
+    rounds_per_column: int = tunable(5, Range(low=2, high=16, log=True))
     pairs_per_round: int = 1
-    measure_share: Fraction | float = Fraction(1, 2)
+    measure_share: Fraction | float = tunable(Fraction(1, 2), Range(low=0.3, high=0.9))
     one_way_share: Fraction | float = Fraction(1, 10)
     again: bool = True
     max_model_mb: float = 100.0

@@ -13,6 +13,7 @@ import numpy as np
 from syntabula._arguments import count, megabytes, normalise, positive, share
 from syntabula._memory import above_limit
 from syntabula._planning import SECONDS_PER_WEIGHED_MARGINAL, PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique, Domain, contains
 from syntabula.marginals.measurement import FloatArray
@@ -63,7 +64,7 @@ class IndependentDifference(Selector):
 
     key: ClassVar[str] = "independent_difference"
 
-    dependence_share: Fraction | float = Fraction(1, 10)
+    dependence_share: Fraction | float = tunable(Fraction(1, 10), Range(low=0.05, high=0.3))
     one_way_share: Fraction | float = Fraction(1, 10)
     max_cells: int = 250_000
     max_merged_cells: int = 5000

@@ -16,6 +16,7 @@ from syntabula._arguments import (
     share,
 )
 from syntabula._planning import PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.errors import ArgumentError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
@@ -58,10 +59,10 @@ class ParentSets(Selector):
     normalised mutual information as if it were not normalised, which is not private; it is not followed.
 
     Attributes:
+        theta: Least ratio of average count to average noise of a family.
         structure_share: Fraction of the budget for the choices; beta in the paper.
         total_share: Fraction of the budget for the number of records, which usefulness depends on; it has no effect if
             codes are merged.
-        theta: Least ratio of average count to average noise of a family.
         max_parents: Most parents of a column.
         max_cells: Most cells of a family, unless it is one column.
         max_candidates: Most candidates of a choice; if there are more, smaller parent sets are considered.
@@ -72,9 +73,9 @@ class ParentSets(Selector):
 
     key: ClassVar[str] = "privbayes"
 
-    structure_share: Fraction | float = Fraction(3, 10)
+    theta: float = tunable(4.0, Range(low=1.0, high=8.0))
+    structure_share: Fraction | float = tunable(Fraction(3, 10), Range(low=0.1, high=0.5))
     total_share: Fraction | float = Fraction(1, 100)
-    theta: float = 4.0
     max_parents: int = 4
     max_cells: int = 250_000
     max_candidates: int = 5_000

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from syntabula._arguments import count, megabytes, normalise, not_negative, positive, real, share
 from syntabula._planning import PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.errors import ArgumentError
 from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain, all_cliques
@@ -75,10 +76,10 @@ class AttributeGraph(Selector):
       taxonomies here.
 
     Attributes:
+        theta: Least ratio of average count to average noise of a marginal.
         graph_share: Fraction of the budget for the graph (beta_1); with `records_per_noise=None` a hundredth of it is
             for the number of records.
         refine_share: Fraction of the budget for the choices in step 3 (beta_3); the rest is for all marginals.
-        theta: Least ratio of average count to average noise of a marginal.
         pair_slack: A pair may have this many times the cells that theta allows; 1 is the paper's rule.
         candidates: k, the number of candidates of a choice.
         size_penalty: Penalty per cell of the graph's cliques, in units of R (lambda).
@@ -95,9 +96,9 @@ class AttributeGraph(Selector):
     key: ClassVar[str] = "privmrf"
     adaptive: ClassVar[bool] = True
 
-    graph_share: Fraction | float = Fraction(1, 10)
+    theta: float = tunable(6.0, Range(low=3.0, high=12.0))
+    graph_share: Fraction | float = tunable(Fraction(1, 10), Range(low=0.05, high=0.2))
     refine_share: Fraction | float = Fraction(1, 10)
-    theta: float = 6.0
     pair_slack: float = 5.0
     candidates: int = 400
     size_penalty: float = 1e-8

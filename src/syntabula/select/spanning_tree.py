@@ -12,6 +12,7 @@ import numpy as np
 
 from syntabula._arguments import normalise, not_negative, positive
 from syntabula._planning import SECONDS_PER_WEIGHED_MARGINAL, PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.recoding import Recoding, compress
@@ -49,7 +50,7 @@ class SpanningTree(Selector):
 
     key: ClassVar[str] = "spanning_tree"
 
-    records_per_noise: float | None = 4.0
+    records_per_noise: float | None = tunable(4.0, Range(low=1.0, high=16.0, log=True))
     compress_sigmas: float = 3.0
 
     def __post_init__(self) -> None:

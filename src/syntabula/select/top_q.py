@@ -13,6 +13,7 @@ import numpy as np
 
 from syntabula._arguments import count, flag, megabytes, normalise, positive, share, text
 from syntabula._planning import PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.threshold import CrossedThresholds, random_thresholds
@@ -74,8 +75,8 @@ class TopQ(Selector):
     key: ClassVar[str] = "top_q"
     adaptive: ClassVar[bool] = True
 
-    rounds_per_column: float = 1 / 3
-    chosen_per_round: int = 3
+    rounds_per_column: float = tunable(1 / 3, Range(low=0.1, high=2.0, log=True))
+    chosen_per_round: int = tunable(3, Range(low=1, high=10))
     measure_share: Fraction | float = Fraction(1, 2)
     one_way_share: Fraction | float | None = None
     deduct_noise: bool = False

@@ -10,6 +10,7 @@ from typing import ClassVar
 from syntabula._arguments import count, megabytes, normalise, share
 from syntabula._memory import above_limit
 from syntabula._planning import PlannedFit, PlannedStep, Progress
+from syntabula._spaces import Range, tunable
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain, WorkloadOption, checked_workload, workload_over
 from syntabula.marginals.measurement import Measurement
@@ -50,7 +51,7 @@ class WorstApproximated(Selector):
 
     workload: WorkloadOption = 2
     rounds: int | None = None
-    measure_share: Fraction | float = Fraction(9, 10)
+    measure_share: Fraction | float = tunable(Fraction(9, 10), Range(low=0.5, high=0.95))
     total_share: Fraction | float = Fraction(1, 100)
     max_model_mb: float = 25.0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from syntabula._spaces import Range, tunable_part
 from syntabula.record_models.circuit import Circuit as LatentCircuit
 from syntabula.record_models.loop import Training
 from syntabula.synthesizers.record_trained import RecordTrained
@@ -42,4 +43,6 @@ class Circuit(RecordTrained):
     )
 
     model: LatentCircuit = field(default_factory=LatentCircuit)
-    training: Training = field(default_factory=lambda: Training(batch=1000, learning_rate=0.2))
+    training: Training = tunable_part(
+        lambda: Training(batch=1000, learning_rate=0.2), batch=None, learning_rate=Range(low=0.05, high=0.5)
+    )

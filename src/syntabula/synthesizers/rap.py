@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
+from syntabula._spaces import Range, tunable_part
 from syntabula.models.relaxed_projection import RelaxedProjection
 from syntabula.select.cell_queries import CellQueries
 from syntabula.select.top_q import TopQ
@@ -37,7 +38,7 @@ class RAP(Marginal):
     key: ClassVar[str] = "rap"
     paper: ClassVar[str] = "Aydore, Brown, Kearns, Kenthapadi, Melis, Roth, Siva 2021"
 
-    selector: CellQueries = field(default_factory=_several_cells)
+    selector: CellQueries = tunable_part(_several_cells, rounds_per_column=None)
     model: RelaxedProjection = field(default_factory=RelaxedProjection)
 
 
@@ -79,4 +80,4 @@ class RAPPlusPlus(Marginal):
     paper: ClassVar[str] = "Vietri et al. 2022"
 
     selector: TopQ = field(default_factory=_with_thresholds)
-    model: RelaxedProjection = field(default_factory=_sparse)
+    model: RelaxedProjection = tunable_part(_sparse, learning_rate=Range(low=0.002, high=0.05, log=True))

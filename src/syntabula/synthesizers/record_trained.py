@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from syntabula._spaces import tunable_part
 from syntabula.errors import BudgetError
-from syntabula.prepare.preprocessing import Preprocessing, RareCategories
+from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.training.prices import training_delta_part
 from syntabula.record_models.base import RecordModel
@@ -33,7 +34,9 @@ class FromRecords(Synthesizer):
         ArgumentError: If another argument is not allowed.
     """
 
-    preprocessing: Preprocessing = field(default_factory=lambda: Preprocessing(discretizer="fine"))
+    # Fine codes are not searched.
+    bins: BinCount = "auto"
+    preprocessing: Preprocessing = tunable_part(lambda: Preprocessing(discretizer="fine"), discretizer=None)
     rare: RareCategories | None = _RARE
 
     def __post_init__(self) -> None:

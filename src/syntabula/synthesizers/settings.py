@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtim
 from syntabula._arguments import count, flag, function, instance_of, megabytes, near, normalise, path, refusal
 from syntabula._planning import PlannedStep, Progress
 from syntabula._register import load
+from syntabula._spaces import Range, tunable
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import BoolArray, Model
@@ -126,7 +127,7 @@ class Settings(ABC):
     epsilon: float = 1.0
     delta: float = 1e-5
     budget: Budget | None = None
-    bins: BinCount = "auto"
+    bins: BinCount = tunable("auto", Range(low=10, high=200, log=True))
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     rare: RareCategories | None = RareCategories()
     seed: int | None = None
@@ -206,7 +207,7 @@ def method_options(method: Any) -> dict[str, dict[str, Any]]:
     """
     return {
         name: {f.name: getattr(part, f.name) for f in fields(part) if _is_option(part, f.name)}
-        for name, part in _parts(method).items()
+        for name, part in parts_of(method).items()
     }
 
 
@@ -214,7 +215,7 @@ def option_notes(method: Any) -> dict[str, str]:
     """Return what the options of a method's parts mean, by name, as their classes document them; see `method_options`."""
     from syntabula._docstrings import attribute_notes
 
-    parts = _parts(method)
+    parts = parts_of(method)
     notes: dict[str, str] = {}
     for part, options in method_options(method).items():
         documented = attribute_notes(type(parts[part]))
@@ -224,7 +225,7 @@ def option_notes(method: Any) -> dict[str, str]:
 
 def with_options(method: MethodT, options: Mapping[str, Any]) -> MethodT:
     """Return a method with some options of its parts changed; see `Synthesizer.with_options`."""
-    parts, known = _parts(method), method_options(method)
+    parts, known = parts_of(method), method_options(method)
     _check_known(type(method).__name__, options, known)
     changed = {}
     for part, names in known.items():
@@ -281,8 +282,8 @@ def _is_option(part: Any, name: str) -> bool:
     return not name.startswith("_") and not hasattr(value, "select") and not hasattr(value, "fit")
 
 
-def _parts(method: Any) -> dict[str, Any]:
-    """Return the parts of a method that have options; for a class, its default parts."""
+def parts_of(method: Any) -> dict[str, Any]:
+    """Return the parts of a method that have options, by name; for a class or a key, its default parts."""
     if isinstance(method, str):
         method = load("synthesizer", method)
     names = getattr(method, "parts", None)

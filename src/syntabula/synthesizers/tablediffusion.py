@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from syntabula._spaces import Choice, Range, tunable_part
 from syntabula.record_models.loop import Training
 from syntabula.record_models.tabular_diffusion import TabularDiffusion
 from syntabula.synthesizers.record_trained import NoisyTrained
@@ -53,8 +54,11 @@ class TableDiffusion(NoisyTrained):
 
     key: ClassVar[str] = "tablediffusion"
     paper: ClassVar[str] = "Truda 2023, TableDiffusion"
-    model: TabularDiffusion = field(
-        default_factory=lambda: TabularDiffusion(units=128, levels=_LEVELS, steps_back=_LEVELS, draws=_LEVELS)
+    model: TabularDiffusion = tunable_part(
+        lambda: TabularDiffusion(units=128, levels=_LEVELS, steps_back=_LEVELS, draws=_LEVELS),
+        units=Choice((64, 128, 256)),
+        layers=None,
+        levels=Range(low=3, high=8),
     )
     training: Training = field(
         default_factory=lambda: Training(steps=4000, batch=512, learning_rate=1e-3, average=0.999)

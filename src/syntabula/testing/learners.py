@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._spaces import declared_of
 from syntabula.errors import ArgumentError, SyntabulaError
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
@@ -117,7 +118,10 @@ def check_options_kept(model: Model, fitted: Model) -> None:
 
 
 def check_options(part: Any) -> None:
-    """Check that a part is a frozen dataclass that can be made without arguments and refuses text for a number."""
+    """Check that a part is a frozen dataclass that can be made without arguments and refuses text for a number.
+
+    What it declares for a search must be values that it accepts.
+    """
     check_made(part)
     made: type[Any] = type(part)
     kind = made.__name__
@@ -146,6 +150,14 @@ def check_options(part: Any) -> None:
                 f"{kind} accepts text for the number `{name}`, so a run would fail after the budget is spent; check "
                 "options in __post_init__, and raise ArgumentError"
             )
+    for name, tried in declared_of(part).items():
+        for value in tried.ends:
+            try:
+                made(**{name: value})
+            except (ArgumentError, TypeError) as error:
+                raise AssertionError(
+                    f"{kind} declares that a search tries {name}={value!r}, and refuses it: {error}"
+                ) from None
 
 
 def check_made(part: Any) -> None:

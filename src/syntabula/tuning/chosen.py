@@ -1,4 +1,4 @@
-"""The method that auto chooses for a table, as auto itself has no options to tune."""
+"""The method that auto chooses for a table: its options are searched, which auto does not have."""
 
 from __future__ import annotations
 

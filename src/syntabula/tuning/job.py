@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from syntabula._arguments import near
+from syntabula._spaces import Space, Value
 from syntabula._version import __version__
 from syntabula.errors import ArgumentError, DataError
 from syntabula.metrics.reading import compare
@@ -25,7 +26,7 @@ from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
 from syntabula.table.unit_rows import parted, units_of_rows, warn_of_shared_units
 from syntabula.tuning.objective import Objective
-from syntabula.tuning.space import Space, Value, with_values
+from syntabula.tuning.space import with_values
 
 DEFAULT = -1
 """The number of the method as it was given."""

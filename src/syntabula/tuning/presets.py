@@ -1,70 +1,17 @@
-"""Spaces to search, by method: ours, and those of SynMeter."""
+"""Spaces to search: the one that the options of a method declare, and those of SynMeter."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from syntabula._arguments import near, shown
+from syntabula._spaces import Choice, Range, Space
 from syntabula.errors import ArgumentError
-from syntabula.tuning.space import Choice, Range, Space, space_of
+from syntabula.synthesizers.synthesizer import Synthesizer
+from syntabula.tuning.space import declared_space, space_of
 
-_Space = dict[str, Range | Choice]
-
-_BINS: _Space = {
-    "bins": Range(low=10, high=200, log=True),
-    "discretizer": Choice(("privtree", "uniform", "quantile")),
-}
-_TRAINING: _Space = {
-    "learning_rate": Range(low=3e-4, high=1e-2, log=True),
-    "batch": Choice((128, 256, 512, 1024, 2048)),
-}
-_NETWORK: _Space = {"units": Choice((64, 128, 256, 512)), "layers": Range(low=1, high=4)}
-_ROUNDS: _Space = {
-    "rounds_per_column": Range(low=2, high=32, log=True),
-    "measure_share": Range(low=0.5, high=0.95),
-}
-_GENERATOR: _Space = {
-    "iterations": Range(low=50, high=1000, log=True),
-    "learning_rate": Range(low=1e-4, high=1e-2, log=True),
-}
-
-USUAL: Mapping[str, Space] = {
-    "independent": _BINS,
-    "mst": _BINS | {"records_per_noise": Range(low=1.0, high=16.0, log=True)},
-    "aim": _BINS | _ROUNDS | {"max_model_mb": Range(low=10.0, high=160.0, log=True)},
-    "mwem": _BINS | {"measure_share": Range(low=0.5, high=0.95)},
-    "privsyn": _BINS | {"dependence_share": Range(low=0.05, high=0.3), "passes": Range(low=20, high=100)},
-    "private-gsd": _BINS | {"mutations": Range(low=100, high=1000, log=True)},
-    "privbayes": _BINS | {"theta": Range(low=1.0, high=8.0), "structure_share": Range(low=0.1, high=0.5)},
-    "privmrf": _BINS | {"theta": Range(low=3.0, high=12.0), "graph_share": Range(low=0.05, high=0.2)},
-    "margnet": _BINS | _ROUNDS | _GENERATOR,
-    "margnet-q": _BINS | _ROUNDS | _GENERATOR,
-    "gem": _BINS | {"rounds_per_column": Range(low=2, high=16, log=True)} | _GENERATOR,
-    "rap": _BINS | {"learning_rate": Range(low=0.01, high=0.2, log=True)},
-    "argn": _TRAINING | _NETWORK | {"dropout": Range(low=0.0, high=0.3)},
-    "tabddpm": _TRAINING | _NETWORK,
-    "tablediffusion": _TRAINING | {"units": Choice((64, 128, 256)), "levels": Range(low=3, high=8)},
-    "great": _TRAINING | {"units": Choice((32, 64, 128)), "layers": Range(low=1, high=4)},
-    "tvae": _TRAINING | _NETWORK | {"emphasis": Range(low=0.5, high=4.0, log=True)},
-    "ctgan": _TRAINING | _NETWORK | {"critic_units": Choice((128, 256, 512))},
-    "circuit": {
-        "smoothing": Range(low=1.0, high=300.0, log=True),
-        "learning_rate": Range(low=0.05, high=0.5),
-    },
-    "synthpop": {
-        "least_leaf": Range(low=2, high=50, log=True),
-        "complexity": Range(low=1e-9, high=1e-3, log=True),
-        "levels": Range(low=2, high=6),
-        "crowd": Range(low=2.0, high=8.0, log=True),
-    },
-    "pategan": _TRAINING | {"strength": Range(low=0.5, high=8.0, log=True)},
-    "tab-pe": {"rounds": Range(low=10, high=80, log=True), "columns": Range(low=2, high=8)},
-    "dp-merf": {
-        "features": Choice((1000, 3000, 10_000)),
-        "learning_rate": Range(low=3e-4, high=1e-2, log=True),
-    },
-}
-"""Our own, by the key of the method."""
+USUAL = "usual"
+"""What the options of a method and of its parts declare."""
 
 SYNMETER: Mapping[str, Space] = {
     "mst": {"bins": Range(low=5, high=20), "iterations": Range(low=3000, high=5000)},
@@ -112,14 +59,14 @@ TVAE and CTGAN the sizes of embeddings, which our networks do not have apart; fo
 for GReaT the temperature and the epochs. The network of our PATE-GAN is not the paper's.
 """
 
-PRESETS = {"usual": USUAL, "synmeter": SYNMETER}
+PRESETS: Mapping[str, Mapping[str, Space]] = {"synmeter": SYNMETER}
 
 
-def space_for(key: str, wanted: object) -> dict[str, Range | Choice]:
-    """Return the space of a method: a preset by its name, or the user's own.
+def space_for(method: Synthesizer, wanted: object) -> dict[str, Range | Choice]:
+    """Return the space of a method: the one it declares, a preset by its name, or the user's own.
 
     Args:
-        key: Key of the method.
+        method: The method.
         wanted: "usual", "synmeter", or a mapping as `space_of` takes it.
 
     Raises:
@@ -127,15 +74,21 @@ def space_for(key: str, wanted: object) -> dict[str, Range | Choice]:
     """
     if not isinstance(wanted, str):
         return space_of(wanted)
-    if wanted not in PRESETS:
-        known = ", ".join(PRESETS)
+    if wanted == USUAL:
+        if not (declared := declared_space(method)):
+            raise ArgumentError(
+                f"the options of {method.name!r} declare no values to search; give a space of your own"
+            )
+        return declared
+    known = (USUAL, *PRESETS)
+    if wanted not in known:
         raise ArgumentError(
-            f"there is no space {shown(wanted)}{near(wanted, PRESETS)}; give {known}, or a mapping of options"
+            f"there is no space {shown(wanted)}{near(wanted, known)}; give {', '.join(known)}, or a mapping of options"
         )
     try:
-        return dict(PRESETS[wanted][key])
+        return dict(PRESETS[wanted][method.key])
     except KeyError:
         methods = ", ".join(PRESETS[wanted])
         raise ArgumentError(
-            f"the space {wanted!r} has no options of {key!r}; it has those of {methods}. Give a space of your own"
+            f"the space {wanted!r} has no options of {method.name!r}; it has those of {methods}. Give a space of your own"
         ) from None

@@ -21,6 +21,7 @@ import numpy as np
 from syntabula._arguments import count, function, share
 from syntabula._planning import Progress
 from syntabula._register import synthesizer
+from syntabula._spaces import Range, Value
 from syntabula.errors import ArgumentError, SchemaError, SyntabulaError, warn_caller
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique
@@ -34,9 +35,8 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.at_work import learned_part
 from syntabula.table.schema.schema import SchemaSource, as_schema, is_whole
-from syntabula.tuning.chosen import AUTO
 from syntabula.tuning.presets import space_for
-from syntabula.tuning.space import Range, Value, check_space, with_values
+from syntabula.tuning.space import check_space, with_values
 
 if TYPE_CHECKING:
     from syntabula.models.base import Model
@@ -88,7 +88,8 @@ def tune_privately(
         method: A method with an approximate budget, which covers the whole search, or the key of one (epsilon 1).
         table: The sensitive table, as `fit` takes it.
         schema: Declares all columns, as public facts.
-        space: "usual", or what to try for each option, by name, as in `tune`.
+        space: "usual", or what to try for each option, by name, as in `tune`. For auto, which chooses its method anew in
+            each trial, the usual space has its bins alone and how they are chosen.
         trials: Average number of trials, at least 2.
         score_share: Fraction of each trial's budget that measures how good it is.
         progress: Called with a step and 0; how many trials there will be is not told.
@@ -105,11 +106,6 @@ def tune_privately(
     given = synthesizer(method)() if isinstance(method, str) else method
     if not isinstance(given, Synthesizer):
         raise ArgumentError(f"method must be a method or the key of one, not {type(method).__name__}")
-    if given.key == AUTO:
-        raise ArgumentError(
-            "auto has no options to tune, and its choice of a method looks at the table; name the method, such as aim or "
-            "mst (--method)"
-        )
     budget = budget_of(given)
     if budget.kind != "approximate":
         raise ArgumentError(
@@ -122,7 +118,7 @@ def tune_privately(
         raise SchemaError(
             "a private search needs a schema that declares all columns independently of the table"
         )
-    tried = space_for(given.key, space)
+    tried = space_for(given, space)
     check_space(given, tried)
     if "epochs" in tried:
         raise ArgumentError("epochs depend on the number of records, which is private; give steps instead")

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from syntabula._files import whole_file
+from syntabula._spaces import Value
 from syntabula.errors import ArgumentError
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.plain_yaml import write_yaml
-from syntabula.tuning.space import Value, with_values
+from syntabula.tuning.space import with_values
 
 State = Literal["done", "pruned", "failed"]
 

@@ -20,6 +20,7 @@ from syntabula._arguments import count, flag, function, instance_of, path, posit
 from syntabula._extras import require
 from syntabula._planning import Progress
 from syntabula._register import synthesizer
+from syntabula._spaces import Value
 from syntabula.errors import ArgumentError, PrivacyWarning, SyntabulaError, warn_caller
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.schema import SchemaSource
@@ -29,7 +30,7 @@ from syntabula.tuning.job import DEFAULT, Job, pool_of, repeat, tables_of
 from syntabula.tuning.objective import Objective
 from syntabula.tuning.presets import space_for
 from syntabula.tuning.result import NOT_PRIVATE, State, Trial, Tuning
-from syntabula.tuning.space import Value, check_space, plain_options
+from syntabula.tuning.space import check_space, plain_options
 from syntabula.tuning.store import opened_study
 
 
@@ -65,8 +66,8 @@ def tune(
             at random, with all rows of a unit if the schema names one.
         schema: Columns and domains, as `fit` takes them; also says how columns are compared.
         target: Column to predict, for machine-learning affinity; without one it is left out of the usual objective.
-        space: "usual", "synmeter" (the paper's), or what to try for each option, by name: a `Range`, a `Choice`, or
-            plain values as in YAML.
+        space: "usual", which is what the options of the method's parts declare, "synmeter" (the paper's), or what to try
+            for each option, by name: a `Range`, a `Choice`, or plain values as in YAML.
         objective: What to minimise.
         trials: Number of sets of options to try, beside the method as it is given.
         repeats: Times that each is fitted, with other seeds. A trial whose first repeats are worse than the median of
@@ -98,7 +99,7 @@ def tune(
     if given.journal is not None or given.noise is not None:
         raise ArgumentError("the method of a search takes neither journal nor noise; leave them out")
     if given.key != AUTO:
-        check_space(given, space_for(given.key, space))
+        check_space(given, space_for(given, space))
     target = words("the name of a column").or_none("target", target)
     asked = instance_of(Objective, "a syntabula.Objective").or_none("objective", objective)
     wanted = (asked or Objective()).check(has_target=target is not None)
@@ -117,7 +118,7 @@ def tune(
         if report is not None:
             report("see which method auto chooses", 0.0)
         given, why = chosen_by(given, tables, seed)
-    tried = space_for(given.key, space)
+    tried = space_for(given, space)
     check_space(given, tried)
     job = Job(
         method=replace(given, progress=None),

@@ -3,104 +3,53 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from syntabula._arguments import near, shown
+from syntabula._spaces import Choice, Range, Space, Value, declared_of
 from syntabula.errors import ArgumentError
-from syntabula.synthesizers.settings import method_options, with_options
+from syntabula.synthesizers.settings import default_of, method_options, parts_of, with_options
 from syntabula.synthesizers.synthesizer import Synthesizer
-
-Value = bool | int | float | str | None
 
 _OF_METHOD = ("bins",)
 _OF_PREPROCESSING = {"discretizer": "discretizer", "within": "within", "preprocessing_share": "share"}
 _EPOCHS = "epochs"
+_FIRST = ("preprocessing", "training")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Range:
-    """Numbers from one bound to another, both included.
+def declared_space(method: Synthesizer | type[Synthesizer]) -> dict[str, Range | Choice]:
+    """Return what the options of a method declare that a search tries, see `_spaces`.
 
-    Attributes:
-        low: Least value.
-        high: Largest value.
-        log: Whether to search evenly in the logarithm, for values of several magnitudes.
+    Args:
+        method: A method, or the class of one, with its default parts.
 
-    Raises:
-        ArgumentError: If bounds are not finite numbers in order, or `log` is set and they are not above 0.
+    Returns:
+        By name: bins and how they are chosen, how the method trains, options of its other parts, and at the end those for
+        which the method tries something else than its part declares. The order decides which values a seed tries.
     """
-
-    low: int | float
-    high: int | float
-    log: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-                raise ArgumentError(f"{name} of a range must be a finite number; got {shown(value)}")
-            object.__setattr__(
-                self, name, int(value) if isinstance(value, numbers.Integral) else float(value)
-            )
-        if not isinstance(self.log, bool):
-            raise ArgumentError(f"log of a range must be true or false; got {shown(self.log)}")
-        if not self.low <= self.high:
-            raise ArgumentError("low of a range is above high; swap them")
-        if self.log and self.low <= 0:
-            raise ArgumentError("a range in the logarithm must be above 0; raise low, or set log to false")
-
-    @property
-    def integer(self) -> bool:
-        """Whether only whole numbers are tried, as both bounds are."""
-        return isinstance(self.low, int) and isinstance(self.high, int)
-
-    def suggested(self, trial: Any, name: str) -> Value:
-        """Return the value that a trial of Optuna is to try."""
-        suggest = trial.suggest_int if self.integer else trial.suggest_float
-        value: Value = suggest(name, self.low, self.high, log=self.log)
-        return value
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of several values.
-
-    Attributes:
-        values: The values, without order.
-
-    Raises:
-        ArgumentError: If there is none, one is listed twice, or one is no text, number, truth value or None.
-    """
-
-    values: tuple[Value, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple(self.values))
-        if not self.values:
-            raise ArgumentError("a choice needs at least one value")
-        if not all(value is None or isinstance(value, bool | int | float | str) for value in self.values):
-            raise ArgumentError("values of a choice must be text, numbers, true, false or null")
-        if len({(type(value), value) for value in self.values}) < len(self.values):
-            raise ArgumentError("a value of a choice is listed twice; keep one")
-
-    def suggested(self, trial: Any, name: str) -> Value:
-        """Return the value that a trial of Optuna is to try."""
-        value: Value = trial.suggest_categorical(name, self.values)
-        return value
-
-
-Space = Mapping[str, Range | Choice]
-"""What to try for each option, by its name. Beside the options of the method's parts there are `bins`, `discretizer`,
-`within` and `preprocessing_share`, and `epochs` for methods that train for a number of steps."""
+    made = {f.name: f for f in fields(method)}
+    prepared = default_of(made["preprocessing"]) if isinstance(method, type) else method.preprocessing
+    parts = {"preprocessing": prepared, **parts_of(method)}
+    of_method = declared_of(method)
+    space = {name: tried for name, tried in of_method.items() if name in _OF_METHOD}
+    otherwise: dict[str, Range | Choice] = {}
+    for name in sorted(parts, key=lambda name: name not in _FIRST):
+        declared = declared_of(parts[name])
+        # What a method declares for its own part does not hold for another that it was given instead.
+        changed = {n: tried for n, tried in of_method.get(name, {}).items() if hasattr(parts[name], n)}
+        space |= {n: tried for n, tried in declared.items() if n not in changed}
+        otherwise |= {n: tried for n, tried in changed.items() if tried is not None}
+    return space | otherwise
 
 
 def space_of(document: object) -> dict[str, Range | Choice]:
     """Return a space from plain values, as a YAML file has them.
 
-    A list is a choice; a mapping with `low`, `high` and perhaps `log` is a range.
+    A list is a choice; a mapping with `low`, `high` and perhaps `log` is a range. Names are those of options of the
+    method's parts, `bins`, `discretizer`, `within` and `preprocessing_share`, and `epochs` for methods that train for a
+    number of steps.
 
     Raises:
         ArgumentError: If it is anything else.
@@ -116,6 +65,11 @@ def space_of(document: object) -> dict[str, Range | Choice]:
         except ArgumentError as error:
             raise ArgumentError(f"option {name!r} of the space: {error}") from None
     return space
+
+
+def plain_space(space: Space) -> dict[str, Any]:
+    """Return a space as plain values, which `space_of` reads."""
+    return {name: tried.plain for name, tried in space.items()}
 
 
 def _tried(values: object) -> Range | Choice:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from textwrap import wrap
+from textwrap import indent, wrap
 from typing import Annotated, Any
 
 import typer
@@ -101,6 +101,8 @@ def _describe_pair(console: Console, selector: str, model: str) -> None:
 
 def _show(console: Console, key: str, title: str, kind: Any, *, only: str | None = None) -> None:
     from syntabula import method_options, option_notes
+    from syntabula.table.schema.plain_yaml import write_yaml
+    from syntabula.tuning.space import declared_space, plain_space
 
     parts, notes = method_options(kind), option_notes(kind)
     parts = {part: named for part, named in parts.items() if only in (None, part)}
@@ -111,8 +113,14 @@ def _show(console: Console, key: str, title: str, kind: Any, *, only: str | None
         for name, value in named.items():
             lines.append(f"  --option {name}={_shown(value)}")
             lines += wrap(notes.get(name, ""), width=100, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    space = declared_space(kind)
+    if only is not None:
+        space = {name: tried for name, tried in space.items() if name in parts[only]}
+    if space:
+        lines += ["", "What tune tries, unless --space FILE.yaml says otherwise:"]
+        lines += indent(write_yaml(plain_space(space), short=True), "  ").splitlines()
     facts = {part: {n: _shown(v) for n, v in named.items()} for part, named in parts.items()}
-    console.result("\n".join(lines), {"key": key, "options": facts})
+    console.result("\n".join(lines), {"key": key, "options": facts, "space": plain_space(space)})
 
 
 def _shown(value: object) -> str:

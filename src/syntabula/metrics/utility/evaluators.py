@@ -8,6 +8,7 @@ from typing import Any
 
 from syntabula._arguments import near, shown
 from syntabula._extras import is_installed, require
+from syntabula._spaces import Choice, Range, Space
 from syntabula.errors import ArgumentError, MissingExtraError
 from syntabula.metrics.utility.learning import Estimator, Task
 
@@ -22,16 +23,15 @@ class Evaluator:
         key: Its lower-case name.
         make: Makes a model for a task with settings and a seed; raises MissingExtraError, which names the extra,
             if its library is not installed.
-        space: The settings that `tuning` searches at random, each with its distribution or list (Du and Li,
-            SynMeter v1, Tables C9 to C16, except for a smaller transformer and no limit on the steps of the
-            linear model).
+        space: What `tuned_settings` tries for each setting (Du and Li, SynMeter v1, Tables C9 to C16, except for a
+            smaller transformer and no limit on the steps of the linear model).
         library: Module that it needs.
         extra: The extra that installs it.
     """
 
     key: str
     make: Callable[[Task, Settings, int], Estimator]
-    space: Callable[[Task], Mapping[str, Any]]
+    space: Space
     library: str = "sklearn"
     extra: str = "evaluate"
 
@@ -122,83 +122,50 @@ def _transformer(task: Task, settings: Settings, seed: int) -> Estimator:
     return TabularTransformer(task=task, seed=seed, **settings)
 
 
-def _distributions() -> Any:
-    return require("scipy.stats", "evaluate")
-
-
-def _svm_space(task: Task) -> Mapping[str, Any]:
-    return {"C": _distributions().loguniform(1e-5, 1e-1), "kernel": ["linear", "poly", "rbf", "sigmoid"]}
-
-
-def _linear_space(task: Task) -> Mapping[str, Any]:
-    return {"alpha": _distributions().uniform(0, 10), "fit_intercept": [True, False]}
-
-
-def _tree_space(task: Task) -> Mapping[str, Any]:
-    integers = _distributions().randint
-    return {
-        "max_depth": integers(4, 65),
-        "min_samples_split": integers(2, 9),
-        "min_samples_leaf": integers(1, 9),
-    }
-
-
-def _forest_space(task: Task) -> Mapping[str, Any]:
-    return {"n_estimators": _distributions().randint(10, 201), **_tree_space(task)}
-
-
-def _mlp_space(task: Task) -> Mapping[str, Any]:
-    stats = _distributions()
-    return {"max_iter": stats.randint(50, 201), "alpha": stats.loguniform(1e-5, 1e-1)}
-
-
-def _xgboost_space(task: Task) -> Mapping[str, Any]:
-    stats = _distributions()
-    return {
-        "learning_rate": stats.uniform(0.01, 0.19),
-        "min_child_weight": stats.randint(1, 11),
-        "max_depth": stats.randint(3, 21),
-        "gamma": stats.uniform(0, 1),
-    }
-
-
-def _catboost_space(task: Task) -> Mapping[str, Any]:
-    stats = _distributions()
-    return {
-        "depth": stats.randint(3, 11),
-        "learning_rate": stats.loguniform(1e-5, 1),
-        "bagging_temperature": stats.uniform(0, 1),
-        "l2_leaf_reg": stats.loguniform(1, 10),
-        "leaf_estimation_iterations": stats.randint(1, 11),
-    }
-
-
-def _transformer_space(task: Task) -> Mapping[str, Any]:
-    stats = _distributions()
-    return {
-        "n_layers": stats.randint(1, 5),
-        "width": [32, 64, 128],
-        "dropout": stats.uniform(0, 0.5),
-        "learning_rate": stats.loguniform(1e-4, 1e-2),
-        "weight_decay": stats.loguniform(1e-6, 1e-3),
-    }
-
+_SVM: Space = {
+    "C": Range(low=1e-5, high=1e-1, log=True),
+    "kernel": Choice(("linear", "poly", "rbf", "sigmoid")),
+}
+_LINEAR: Space = {"alpha": Range(low=0.0, high=10.0), "fit_intercept": Choice((True, False))}
+_TREE: Space = {
+    "max_depth": Range(low=4, high=64),
+    "min_samples_split": Range(low=2, high=8),
+    "min_samples_leaf": Range(low=1, high=8),
+}
+_FOREST: Space = {"n_estimators": Range(low=10, high=200), **_TREE}
+_MLP: Space = {"max_iter": Range(low=50, high=200), "alpha": Range(low=1e-5, high=1e-1, log=True)}
+_XGBOOST: Space = {
+    "learning_rate": Range(low=0.01, high=0.2),
+    "min_child_weight": Range(low=1, high=10),
+    "max_depth": Range(low=3, high=20),
+    "gamma": Range(low=0.0, high=1.0),
+}
+_CATBOOST: Space = {
+    "depth": Range(low=3, high=10),
+    "learning_rate": Range(low=1e-5, high=1.0, log=True),
+    "bagging_temperature": Range(low=0.0, high=1.0),
+    "l2_leaf_reg": Range(low=1.0, high=10.0, log=True),
+    "leaf_estimation_iterations": Range(low=1, high=10),
+}
+_TRANSFORMER: Space = {
+    "n_layers": Range(low=1, high=4),
+    "width": Choice((32, 64, 128)),
+    "dropout": Range(low=0.0, high=0.5),
+    "learning_rate": Range(low=1e-4, high=1e-2, log=True),
+    "weight_decay": Range(low=1e-6, high=1e-3, log=True),
+}
 
 EVALUATORS: Mapping[str, Evaluator] = {
     e.key: e
     for e in (
-        Evaluator(key="svm", make=_svm, space=_svm_space),
-        Evaluator(key="linear", make=_linear, space=_linear_space),
-        Evaluator(key="tree", make=_tree, space=_tree_space),
-        Evaluator(key="forest", make=_forest, space=_forest_space),
-        Evaluator(key="mlp", make=_mlp, space=_mlp_space),
-        Evaluator(key="xgboost", make=_xgboost, space=_xgboost_space, library="xgboost"),
-        Evaluator(
-            key="catboost", make=_catboost, space=_catboost_space, library="catboost", extra="catboost"
-        ),
-        Evaluator(
-            key="transformer", make=_transformer, space=_transformer_space, library="torch", extra="neural"
-        ),
+        Evaluator(key="svm", make=_svm, space=_SVM),
+        Evaluator(key="linear", make=_linear, space=_LINEAR),
+        Evaluator(key="tree", make=_tree, space=_TREE),
+        Evaluator(key="forest", make=_forest, space=_FOREST),
+        Evaluator(key="mlp", make=_mlp, space=_MLP),
+        Evaluator(key="xgboost", make=_xgboost, space=_XGBOOST, library="xgboost"),
+        Evaluator(key="catboost", make=_catboost, space=_CATBOOST, library="catboost", extra="catboost"),
+        Evaluator(key="transformer", make=_transformer, space=_TRANSFORMER, library="torch", extra="neural"),
     )
 }
 """SynMeter's evaluators by key: support vector machine, logistic or ridge regression, decision tree, random forest,

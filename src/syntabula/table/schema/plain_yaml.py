@@ -85,9 +85,24 @@ def read_yaml(text: str, labels: tuple[str, ...] = ()) -> Any:
     return document
 
 
-def write_yaml(document: Any) -> str:
-    """Return a document as YAML that `read_yaml` reads back unchanged."""
-    return str(yaml.dump(document, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True, width=100))
+def write_yaml(document: Any, *, short: bool = False) -> str:
+    """Return a document as YAML that `read_yaml` reads back unchanged.
+
+    Args:
+        document: What `read_yaml` returns.
+        short: Whether lists and mappings that hold no others are written on one line.
+    """
+    style = None if short else False
+    return str(
+        yaml.dump(
+            document,
+            Dumper=_PlainDumper,
+            sort_keys=False,
+            allow_unicode=True,
+            width=100,
+            default_flow_style=style,
+        )
+    )
 
 
 class _Reader:
