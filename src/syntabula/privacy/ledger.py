@@ -115,7 +115,7 @@ class Replay:
 
     @property
     def next_event(self) -> Event | None:
-        """The event of the spend to be requested next; None if all were taken."""
+        """Event of the spend to be requested next; None if all were taken."""
         return self._records[self._next].event if self.left else None
 
     def require_all_taken(self) -> None:
@@ -274,8 +274,7 @@ class Ledger:
 
         Raises:
             ResumeError: If spends were left out.
-            BudgetError: If a training made steps after its last checkpoint: a run that resumes would draw them again,
-                beside this release, and they were paid for once.
+            BudgetError: If a training made steps after its last checkpoint, which a resumed run would draw again.
         """
         self._replay.require_all_taken()
         if self._unwritten:

@@ -21,7 +21,7 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.training.prices import require_training
 from syntabula.record_models.astray import unless_astray
-from syntabula.record_models.base import RecordModel, takes_noise
+from syntabula.record_models.base import NoisyRecordModel, RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
@@ -126,7 +126,7 @@ class RecordLearner:
             paid = PaidTraining(
                 training=self.training,
                 noisy=self.noisy,
-                steps=self._steps_in_time(doors, total),
+                steps=self._steps_in_time(self.model, doors, total),
                 total=total,
                 share=share,
                 seed=self.seed,
@@ -144,7 +144,7 @@ class RecordLearner:
     def _most_seconds(self) -> float:
         return math.inf if self.training.seconds is None else self.training.seconds
 
-    def _steps_in_time(self, doors: Doors, total: float) -> int:
+    def _steps_in_time(self, model: NoisyRecordModel, doors: Doors, total: float) -> int:
         """Return as many steps as the limit of time lets, by a trial on made-up records.
 
         All steps are paid for before the first, so that time cannot end them. A resumed run takes those that were paid
@@ -155,5 +155,5 @@ class RecordLearner:
         if (paid_for := doors.records.resumed_steps) is not None:
             return paid_for
         n_rows = max(round(total), 1)
-        cost = self.model.noisy_training_cost(doors.domain, n_rows, self.training, self.noisy, self.steps)
+        cost = model.noisy_training_cost(doors.domain, n_rows, self.training, self.noisy, self.steps)
         return min(max(int(self.steps * self.training.seconds / cost.seconds), 1), self.steps)

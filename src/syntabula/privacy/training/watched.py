@@ -78,9 +78,7 @@ class _Watch(TorchFunctionMode):
         if not outputs or not values.requires_grad:
             return found
         if any(out._version != version for _, out, version, _ in uses):
-            raise ArgumentError(
-                "the loss changes a value in place; use the form of that function that does not"
-            )
+            raise ArgumentError(_IN_PLACE)
         derivatives = torch.autograd.grad(values.sum(), outputs, allow_unused=True)
         by_output = {id(out): d for out, d in zip(outputs, derivatives, strict=True)}
         for name, out, _, part in uses:
