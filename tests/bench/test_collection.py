@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 
 from syntabula._register import entries
-from syntabula.bench import NotRun, Store, Study, find_study, list_studies, summarize
+from syntabula.bench import NotRun, Store, Study, find_study, list_studies, read_study, summarize
 from syntabula.bench.study_fields import ALL_TABLES
 from syntabula.bench.summary import reported_figures
 from syntabula.bench.words import shown_scores
 from syntabula.errors import ArgumentError
 
-RANKS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "synmeter-ranks.jsonl"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+RANKS = BENCHMARKS / "results" / "synmeter-ranks.jsonl"
+
+
+@pytest.mark.parametrize("path", sorted((BENCHMARKS / "studies").glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_studies_of_the_repository_can_be_run(path: Path) -> None:
+    assert read_study(path).cells
 
 
 def names(collection: str) -> set[str]:

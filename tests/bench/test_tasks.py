@@ -68,8 +68,8 @@ class TestTables:
         assert found["tvd-1 [learned]"] == 0.0
         assert found["tvd-1"] > 0.0
 
-    def test_so_many_rows_are_held_out_but_half_at_most(self) -> None:
-        for asked, held_out in ((60, 60), (5_000, 100)):
+    def test_so_many_rows_are_held_out_or_half_of_fewer(self) -> None:
+        for asked, held_out in ((150, 150), (5_000, 100)):
             split = load_split("holdout", "census@200", {"holdout": asked}, None)
 
             assert split.held_out is not None
@@ -97,6 +97,21 @@ class TestTables:
         ]
 
         assert found == ["mu_squared", "mu_squared", "rho"]
+
+    def test_marginals_that_are_named_are_scores_of_their_own(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("a,b,c\n" + "0,0,0\n0,1,1\n1,0,1\n1,1,0\n" * 40)
+        cliques = [["a", "b", "c"], ["a", "b"]]
+        study = Study(
+            name="s", datasets=(str(tmp_path / "t.csv"),), methods=("independent",), scores=("tvd-1",), epsilons=(50.0,),
+            score_options={"tvd-1": {"cliques": cliques}}, against=("learned",),
+        )  # fmt: skip
+
+        found = outcome(study.cells[0]).scores
+
+        assert set(found) == {"tvd-1", "tvd-1 a+b+c", "tvd-1 a+b"}
+        # Columns drawn apart have the right parity in half of the rows.
+        assert 0.3 < found["tvd-1 a+b+c"] < 0.7
+        assert found["tvd-1"] == pytest.approx((found["tvd-1 a+b+c"] + found["tvd-1 a+b"]) / 2)
 
     def test_parts_of_scores_that_tell_tables_apart_are_named(self) -> None:
         scores = ("discriminator-similarity", "dcr")

@@ -57,7 +57,8 @@ def run(cell: Cell) -> Outcome:
             tables = _compared(split, real, made, binned=drawn.in_even_bins, joint=kind == "joint")
             for key in cell.scores:
                 if describe_metric(key).group not in _ALONE:
-                    found = _parts(_score(cell, key, tables))
+                    score = _score(cell, key, tables)
+                    found = _parts(score) | _named_marginals(cell, key, score)
                     scores |= {name + mark: value for name, value in found.items()}
     alone = [key for key in cell.scores if describe_metric(key).group in _ALONE]
     if alone:
@@ -201,6 +202,12 @@ def _compared(
 def _score(cell: Cell, key: str, tables: Comparison) -> Score:
     metric = metric_of(key, cell.score_options.get(key, {}))
     return metric(tables, np.random.default_rng(cell.seed))
+
+
+def _named_marginals(cell: Cell, key: str, score: Score) -> dict[str, float]:
+    """Return the value of each marginal that the options of a score name."""
+    named = cell.score_options.get(key, {}).get("cliques", ())
+    return {f"{key} {'+'.join(columns)}": score.details[tuple(columns)] for columns in named}
 
 
 def _parts(score: Score) -> dict[str, float]:
