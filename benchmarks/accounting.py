@@ -2,19 +2,16 @@
 
     python benchmarks/accounting.py gains
     python benchmarks/accounting.py noise --methods mst aim ...     what each kind of draw gets
-    python benchmarks/accounting.py tvd --methods mst aim --epsilons 0.2 1 5 10 --out runs.jsonl
-    python benchmarks/accounting.py tvd --out runs.jsonl --report
     python benchmarks/accounting.py training --settings 300    epsilon of trainings, beside that of dp-accounting
 
-`tvd` needs SYNTABULA_DATA, keeps every run in a file of JSON lines and makes only the missing runs.
-Noise is seeded: these are experiments, not releases.
+What it gains in distance is a pair of studies, `benchmarks/studies/accounting_gdp.yaml` and `accounting_zcdp.yaml`.
+`noise` needs SYNTABULA_DATA. Noise is seeded: these are experiments, not releases.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import tempfile
 import time
 import warnings
@@ -24,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import coded_table, distances
+from harness import coded_table
 
 import syntabula as st
 from syntabula.privacy.conversion import epsilon_from_mu, mu_from_epsilon
@@ -42,27 +39,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("gains", "noise", "tvd", "training"))
+    parser.add_argument("what", choices=("gains", "noise", "training"))
     parser.add_argument("--methods", nargs="+", default=["mst", "aim"])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.2, 1.0, 5.0, 10.0])
     parser.add_argument("--delta", type=float, default=1e-5)
-    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--table", default="adult_coded")
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--settings", type=int, default=300)
-    parser.add_argument("--report", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.what == "gains":
         gains(given.epsilons)
     elif given.what == "training":
         training(given.settings)
-    elif given.what == "noise":
-        noise(given.methods, given.epsilons, given.delta, given.table)
     else:
-        if not given.report:
-            make_runs(given)
-        report([json.loads(line) for line in given.out.read_text().splitlines()])
+        noise(given.methods, given.epsilons, given.delta, given.table)
 
 
 def training(settings: int) -> None:
@@ -157,70 +147,6 @@ def noise(methods: list[str], epsilons: list[float], delta: float, name: str) ->
                 for k in ("counts", "choices")
             ]
             print(f"| {method} | {epsilon:g} | " + " | ".join(cells) + " |", flush=True)
-
-
-def make_runs(given: argparse.Namespace) -> None:
-    """Make all runs that are not in the file yet."""
-    keys = ("method", "epsilon", "delta", "accounting", "seed", "table")
-    held = given.out.read_text().splitlines() if given.out.exists() else []
-    made = {tuple(json.loads(line)[k] for k in keys) for line in held}
-    with tempfile.TemporaryDirectory() as folder, given.out.open("a") as out:
-        table = coded_table(given.table, Path(folder))
-        # Seeds outermost, so that an interrupted run has complete repetitions.
-        for seed, epsilon, method, accounting in itertools.product(
-            range(given.seeds), given.epsilons, given.methods, ACCOUNTINGS
-        ):
-            key = (method, epsilon, given.delta, accounting, seed, given.table)
-            if key in made:
-                continue
-            started = time.process_time()
-            release = fit(method, table, epsilon, given.delta, accounting, seed)
-            synthetic = Path(folder) / "synthetic.parquet"
-            release.sample_to(synthetic, seed=seed)
-            seconds = time.process_time() - started
-            pairs, triples = distances(table, synthetic)
-            row = {
-                **dict(zip(keys, key, strict=True)),
-                "pairs": pairs,
-                "triples": triples,
-                "seconds": seconds,
-            }
-            row["epsilon_spent"] = release.privacy.epsilon_spent
-            out.write(json.dumps(row) + "\n")
-            out.flush()
-
-
-def report(rows: list[dict[str, Any]]) -> None:
-    """Print means with standard errors, and the paired change."""
-    print("| table | method | epsilon | delta | runs | TVD zCDP | TVD GDP | change | triples, change |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    groups: dict[tuple[Any, ...], dict[int, dict[str, dict[str, Any]]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
-    for row in rows:
-        group = (row["table"], row["method"], row["epsilon"], row["delta"])
-        groups[group][row["seed"]][row["accounting"]] = row
-    for (table, method, epsilon, delta), by_seed in sorted(groups.items()):
-        whole = [pair for pair in by_seed.values() if len(pair) == len(ACCOUNTINGS)]
-        if len(whole) < 2:
-            continue
-        pairs = {a: np.array([pair[a]["pairs"] for pair in whole]) for a in ACCOUNTINGS}
-        triples = {a: np.array([pair[a]["triples"] for pair in whole]) for a in ACCOUNTINGS}
-        cells = [f"{_mean_and_error(pairs[a])}" for a in ACCOUNTINGS]
-        change = [
-            f"{x['gdp'].mean() / x['zcdp'].mean() - 1:+.1%} ± {_error(x['gdp'] / x['zcdp']):.1%}"
-            for x in (pairs, triples)
-        ]
-        head = f"| {table} | {method} | {epsilon:g} | {delta:g} | {len(whole)} | "
-        print(head + " | ".join([*cells, *change]) + " |")
-
-
-def _error(values: np.ndarray) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
-
-
-def _mean_and_error(values: np.ndarray) -> str:
-    return f"{values.mean():.5f} ± {_error(values):.5f}"
 
 
 if __name__ == "__main__":

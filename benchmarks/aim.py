@@ -1,9 +1,10 @@
-"""AIM and its estimation: against peers, on the same measurements, and as tables grow.
+"""AIM's estimation: on the same measurements as a peer, as tables grow, and part by part.
 
-    python benchmarks/aim.py peers --peers mbi:aim --epsilons 1      # whole systems; all options of systems.py
     python benchmarks/aim.py estimation --pairs 30 60                # the same noisy pairs, ours and mbi's
     python benchmarks/aim.py growth                                  # rows, columns and bins
     python benchmarks/aim.py profile --epsilon 1                     # where the time goes
+
+Whole systems beside peers are the study `benchmarks/studies/systems.yaml`.
 
 `estimation` gives both sides the same noisy pairs of a coded table, lets mbi make its 1,000 steps of mirror
 descent, and measures how long ours takes to reach mbi's final weighted squared error. All seconds are
@@ -17,16 +18,14 @@ import argparse
 import cProfile
 import json
 import pstats
-import sys
 import tempfile
 import time
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-import systems
 from figures import forget_peak, peak_mb
-from harness import HERE, coded_table
+from harness import coded_table
 from kernels import print_kernels, timed_kernels
 
 from syntabula import Budget
@@ -45,14 +44,6 @@ from syntabula.select.adaptive import Adaptive
 
 def main() -> None:
     """Run one of the comparisons."""
-    if sys.argv[1:2] == ["peers"]:
-        own = {"--methods": "aim", "--results": str(HERE / "results" / "aim-peers.jsonl")}
-        sys.argv[1:] = [
-            *(word for pair in own.items() if pair[0] not in sys.argv for word in pair),
-            *sys.argv[2:],
-        ]
-        systems.main()
-        return
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,23 +1,9 @@
-"""Time and memory that each run, a separate process, prints in its last line."""
+"""The largest memory of this process."""
 
 from __future__ import annotations
 
-import json
 import resource
-import time
 from pathlib import Path
-
-
-def print_figures(started: float, **more: str) -> None:
-    """Print seconds since a start, processor seconds and peak memory of this process, and further figures.
-
-    The peak is that of this program alone: the system's figure for the largest size of a process also includes
-    the process that started it.
-    """
-    seconds = time.perf_counter() - started
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    figures = {"seconds": seconds, "processor_seconds": used.ru_utime + used.ru_stime, "peak_mb": peak_mb()}
-    print(json.dumps({**figures, **more}))
 
 
 def peak_mb() -> float:

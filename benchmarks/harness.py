@@ -1,16 +1,10 @@
-"""Shared parts of the benchmarks of whole systems: coded tables, runs as separate processes, and distances."""
+"""Shared parts of the benchmarks beside public code: coded tables, and distances."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
-import resource
-import signal
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -39,34 +33,6 @@ class CodedTable:
     def sizes(self) -> dict[str, int]:
         """Number of codes of each column."""
         return json.loads(self.domain.read_text())
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One run.
-
-    Attributes:
-        ended: "done", "processor limit", "wall limit", "failed", or "not tried" after a smaller run was not done.
-        seconds: From reading the file to writing the synthetic one, or until it ended if it was not done.
-        processor_seconds: Time of the process on all processors, or up to the limit.
-        peak_mb: Largest memory of the process; NaN if it was not done.
-        pairs: Mean total variation distance over all pairs; NaN if it was not done.
-        triples: The same over random triples.
-        currency: Unit in which the budget was counted, if the run states it.
-    """
-
-    ended: str
-    seconds: float
-    processor_seconds: float
-    peak_mb: float = math.nan
-    pairs: float = math.nan
-    triples: float = math.nan
-    currency: str = ""
-
-    @property
-    def done(self) -> bool:
-        """Whether it wrote a synthetic table within the limits."""
-        return self.ended == "done"
 
 
 def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
@@ -101,53 +67,6 @@ def coded_table(name: str, folder: Path, bins: int = 100) -> CodedTable:
     return coded
 
 
-def run(command: Sequence[str], table: CodedTable, epsilon: float, seed: int, limit: float) -> Outcome:
-    """Run a system on a table; its command gets table, domain, output, epsilon and seed as the last arguments.
-
-    Args:
-        command: Command to run.
-        table: Table to run it on.
-        epsilon: Budget, at a delta of 1e-5.
-        seed: Seed of the run.
-        limit: Limit in processor seconds; it is also stopped after twice as many wall-clock seconds.
-    """
-    with tempfile.TemporaryDirectory() as temporary:
-        out = Path(temporary) / "synthetic.parquet"
-        last = [str(table.path), str(table.domain), str(out), str(epsilon), str(seed)]
-        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        before, started = _processor_seconds(), time.perf_counter()
-        try:
-            done = subprocess.run(
-                ["bash", "-c", f'ulimit -t {math.ceil(limit)}; exec "$@"', "bash", *command, *last],
-                check=True,
-                capture_output=True,
-                text=True,
-                timeout=2 * limit,
-                env={**os.environ, **one_thread},
-            )
-        except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
-            seconds, processor_seconds = time.perf_counter() - started, _processor_seconds() - before
-            if isinstance(error, subprocess.TimeoutExpired):
-                ended = "wall limit"
-            elif (
-                error.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and processor_seconds > 0.95 * limit
-            ):  # the limit counts slightly more than the usage
-                ended = "processor limit"
-            else:
-                ended = "failed"
-                print(f"{' '.join(command)} failed:\n{error.stderr[-2000:]}", file=sys.stderr)
-            return Outcome(ended, seconds, processor_seconds)
-        figures = json.loads(done.stdout.splitlines()[-1])
-        pairs, triples = distances(table, out)
-        return Outcome("done", **figures, pairs=pairs, triples=triples)
-
-
-def _processor_seconds() -> float:
-    """Return the processor seconds of all finished children of this process."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def distances(table: CodedTable, synthetic: Path, n_triples: int = 200) -> tuple[float, float]:
     """Return the mean TVD of a synthetic table over all pairs and over random triples."""
     import pandas as pd
@@ -171,37 +90,3 @@ def tvd(real: np.ndarray, synthetic: np.ndarray, sizes: Sequence[int], clique: t
         for t in (real, synthetic)
     )
     return float(np.abs(one - other).sum() / 2)
-
-
-HEADER = (
-    "| table | epsilon | system | runs | processor s | seconds | peak MB | TVD pairs | TVD triples | times ours |\n"
-    "|---|---|---|---|---|---|---|---|---|---|"
-)
-
-
-def line(
-    table: str, epsilon: float, system: str, outcomes: Sequence[Outcome], ours: Sequence[Outcome] | None
-) -> str:
-    """Return one line of the table of results; a peer's last figure is its processor seconds over those of ours."""
-    processor, seconds = (_mean(outcomes, figure) for figure in ("processor_seconds", "seconds"))
-    done = all(o.done for o in outcomes)
-    ratio = ""
-    if ours and all(o.done for o in ours):
-        ratio = f"{'' if done else '> '}{processor / _mean(ours, 'processor_seconds'):.0f}"
-    head = f"| {table} | {epsilon:g} | {system} "
-    if not done:
-        last = outcomes[-1]
-        if last.ended == "not tried":
-            return f"{head}| 0 | not tried: not done at a smaller epsilon | | | | | {ratio} |"
-        how = "failed after" if last.ended == "failed" else "not done in"
-        return f"{head}| {len(outcomes)} | {how} {last.processor_seconds:.0f} | {last.seconds:.0f} | | | | {ratio} |"
-    pairs = [o.pairs for o in outcomes]
-    spread = f" ± {np.std(pairs, ddof=1) / np.sqrt(len(pairs)):.4f}" if len(pairs) > 1 else ""
-    return (
-        f"{head}| {len(pairs)} | {processor:.2f} | {seconds:.2f} | {max(o.peak_mb for o in outcomes):.0f} "
-        f"| {np.mean(pairs):.4f}{spread} | {_mean(outcomes, 'triples'):.4f} | {ratio} |"
-    )
-
-
-def _mean(outcomes: Sequence[Outcome], figure: str) -> float:
-    return float(np.mean([getattr(o, figure) for o in outcomes]))

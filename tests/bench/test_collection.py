@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 
 from syntabula._register import entries
-from syntabula.bench import NotRun, Store, Study, find_study, list_studies, summarize
+from syntabula.bench import NotRun, Store, Study, find_study, list_studies, read_study, summarize
 from syntabula.bench.study_fields import ALL_TABLES
 from syntabula.bench.summary import reported_figures
 from syntabula.bench.words import shown_scores
 from syntabula.errors import ArgumentError
 
-RANKS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "synmeter-ranks.jsonl"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+RANKS = BENCHMARKS / "results" / "synmeter-ranks.jsonl"
+
+
+@pytest.mark.parametrize("path", sorted((BENCHMARKS / "studies").glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_studies_of_the_repository_can_be_run(path: Path) -> None:
+    assert read_study(path).cells
 
 
 def names(collection: str) -> set[str]:
@@ -22,7 +28,8 @@ def names(collection: str) -> set[str]:
 
 class TestPapers:
     def test_every_numbered_table_and_figure_is_listed(self) -> None:
-        assert names("tab_bench") == {*(f"t{n}" for n in range(1, 19)), *(f"f{n}" for n in range(1, 6))}
+        numbered = {*(f"t{n}" for n in range(1, 19)), *(f"f{n}" for n in range(1, 6))}
+        assert names("tab_bench") == numbered | {"levels"}
         assert names("margnet") == {*(f"t{n}" for n in range(1, 12)), *(f"f{n}" for n in range(1, 10))}
         appendix = {*(f"a{n}" for n in range(1, 9)), *(f"c{n}" for n in range(9, 17))}
         first = {

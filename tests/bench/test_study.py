@@ -40,7 +40,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "methods.options": ("{}",), "methods.preset": ("''",), "methods.label": TEXTS,
     "methods.binning": ("None", "3", "{}"), "methods.epsilons": ("3", "1.5", "[]", "[3]"),
     "preprocessing.bins": ("3",), "preprocessing.options": ("{}",), "figure.panels": ("''",), "figure.scores": ("[]",),
-    "score_options.tvd-2": ("{}",), "tables.keep": ("[]",), "tuning.trials": ("3",), "disclosure.draws": ("3",),
+    "score_options.tvd-2": ("{}",), "tables.keep": ("[]",), "tables.holdout": ("3",), "tuning.trials": ("3",),
+    "disclosure.draws": ("3",),
     "tuning.finalists": ("3", "0"), "tuning.relative": ("True",), "tuning.fits": ("3",), "tuning.spaces": ("{}",),
     "disclosure.records": ("None", "3"), "risks.draws": ("3",),
     "risks.records": ("None", "3"), "membership.target": ("3", "0"), "membership.bins_epsilon": ("3", "0", "1.5"),
@@ -146,7 +147,7 @@ class TestStudyFile:
             ("binnings: {cencus: 20}", "no table in `binnings` 'cencus'; did you mean 'census'"),
             ("split: whole", "the split 'whole' holds no rows out"),
             ("delta: 2", "delta must be a number above 0 and below 1; got 2"),
-            ("options: {holdout: 2}", "the option holdout must be a fraction of the rows"),
+            ("options: {holdout: 2.5}", "the option holdout must be a fraction of the rows"),
             (
                 "{task: membership, scores: [groundhog], options: {shadows: 6}}",
                 "an even integer of at least 8",

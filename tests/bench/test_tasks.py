@@ -68,6 +68,60 @@ class TestTables:
         assert found["tvd-1 [learned]"] == 0.0
         assert found["tvd-1"] > 0.0
 
+    def test_so_many_rows_are_held_out_or_half_of_fewer(self) -> None:
+        for asked, held_out in ((150, 150), (5_000, 100)):
+            split = load_split("holdout", "census@200", {"holdout": asked}, None)
+
+            assert split.held_out is not None
+            assert (split.fit.n_rows, split.held_out.n_rows) == (200 - held_out, held_out)
+
+    def test_levels_over_both_tables_stand_beside_fixed_ones(self) -> None:
+        study = Study(
+            name="s", datasets=("gauss10@300",), methods=("SELF", "HISTOGRAM"), scores=("tvd-1",), split="tab_bench",
+            options={"levels": ("fixed", "joint")},
+        )  # fmt: skip
+
+        same, apart = (outcome(cell).scores for cell in study.cells)
+
+        assert set(apart) == {"tvd-1", "tvd-1 [joint levels]"}
+        # The rows held out end elsewhere than those learned, so that both kinds lie differently.
+        assert apart["tvd-1"] != apart["tvd-1 [joint levels]"]
+        assert all(0 < value < 1 for value in (*same.values(), *apart.values()))
+
+    def test_budgets_may_be_counted_in_zcdp(self) -> None:
+        study = Study(name="s", datasets=("census@300",), methods=("mst",), scores=("tvd-2",))
+
+        found = [
+            outcome(replace(study, options=options).cells[0]).facts["accounting"]
+            for options in ({}, {"accounting": "gdp"}, {"accounting": "zcdp"})
+        ]
+
+        assert found == ["mu_squared", "mu_squared", "rho"]
+
+    def test_marginals_that_are_named_are_scores_of_their_own(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("a,b,c\n" + "0,0,0\n0,1,1\n1,0,1\n1,1,0\n" * 40)
+        cliques = [["a", "b", "c"], ["a", "b"]]
+        study = Study(
+            name="s", datasets=(str(tmp_path / "t.csv"),), methods=("independent",), scores=("tvd-1",), epsilons=(50.0,),
+            score_options={"tvd-1": {"cliques": cliques}}, against=("learned",),
+        )  # fmt: skip
+
+        found = outcome(study.cells[0]).scores
+
+        assert set(found) == {"tvd-1", "tvd-1 a+b+c", "tvd-1 a+b"}
+        # Columns drawn apart have the right parity in half of the rows.
+        assert 0.3 < found["tvd-1 a+b+c"] < 0.7
+        assert found["tvd-1"] == pytest.approx((found["tvd-1 a+b+c"] + found["tvd-1 a+b"]) / 2)
+
+    def test_parts_of_scores_that_tell_tables_apart_are_named(self) -> None:
+        scores = ("discriminator-similarity", "dcr")
+        study = Study(name="s", datasets=("census@300",), methods=("SELF",), scores=scores)
+
+        found = outcome(study.cells[0]).scores
+
+        assert 0 <= found["discriminator-similarity auc"] <= 1
+        assert 0.5 < found["dcr nearer"] <= 1
+
     def test_auc_and_accuracy_are_scores_of_their_own(self) -> None:
         study = Study(
             name="s",

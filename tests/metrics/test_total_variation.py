@@ -93,7 +93,20 @@ class TestTotalVariation:
 
         assert [*TotalVariation(way=3)(compare(frame, frame), RNG).details] == [("c",)]
 
-    @pytest.mark.parametrize("options", [{"way": 0}, {"levels": 1}])
+    def test_named_marginals_are_compared_in_place_of_all(self):
+        tables = compare(random_table(300, 1), random_table(170, 2))
+        wanted = (("c", "d"), ("x", "c", "d"))
+
+        score = TotalVariation(cliques=wanted)(tables, RNG)
+
+        alone = [
+            TotalVariation(way=way)(tables, RNG).details[c] for way, c in ((2, ("c", "d")), (3, wanted[1]))
+        ]
+        assert dict(score.details) == dict(zip(wanted, alone, strict=True))
+        with pytest.raises(ArgumentError, match="column 'nobody', which the tables do not have"):
+            TotalVariation(cliques=[["c", "nobody"]])(tables, RNG)
+
+    @pytest.mark.parametrize("options", [{"way": 0}, {"levels": 1}, {"cliques": ["ab"]}])
     def test_options_out_of_range_are_refused(self, options):
         with pytest.raises(ArgumentError):
             TotalVariation(**options)

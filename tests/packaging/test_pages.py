@@ -89,8 +89,6 @@ class TestChecks:
         assert broken_links(page) == ["none.md", "other.md#none", "#none"]
 
     def test_unknown_scripts_and_options_are_found(self) -> None:
-        text = (
-            "```\npython benchmarks/none.py\npython benchmarks/systems.py --tables x \\\n    --none y\n```\n"
-        )
+        text = "```\npython benchmarks/none.py\npython benchmarks/aim.py growth --epsilon 1 \\\n    --none y\n```\n"
 
         assert unknown_parts(text) == ["benchmarks/none.py", "--none"]

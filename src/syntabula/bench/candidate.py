@@ -21,6 +21,7 @@ FEW = {"iterations": 50, "levels": 200, "n_thresholds": 2000, "threshold_rounds"
 """Options of quick studies, which would otherwise be larger."""
 
 Domain = Literal["public", "observed", "found"]
+Within = Literal["even", "normal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Binning:
     discretizer: str = "privtree"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     domain: Domain = "public"
-    within: Literal["even", "normal"] = "even"
+    within: Within = "even"
     share: float = 0.1
 
     def __post_init__(self) -> None:
@@ -107,7 +108,8 @@ class Candidate:
     """A method with its options: one row of a study.
 
     Attributes:
-        method: Key of a method, "selector+model", one of `BASELINES`, or "peer:NAME" for code of others.
+        method: Key of a method, "selector+model" ("random_pairs" is a selector here too), one of `BASELINES`, or
+            "peer:NAME" for code of others.
         options: Options of its parts, as `syntabula methods METHOD` lists them.
         preset: Paper whose hyper-parameters are set before `options`, as `presets` has them; empty for ours.
         binning: Replaces the study's binning for this row.
@@ -164,7 +166,7 @@ class Candidate:
         if model.strip("+"):  # and not a name such as rap++
             from syntabula.synthesizers.marginal import Marginal
 
-            made: Any = Marginal(selector=selector, model=model, **settings)
+            made: Any = Marginal(selector=_selector(selector), model=model, **settings)
         else:
             if self.method.upper() in BASELINES:
                 raise ArgumentError(f"write {self.method.upper()!r} for the table of known quality")
@@ -203,6 +205,13 @@ class Candidate:
             return self
         chosen = {**options_of(self.preset, self.method, dataset, epsilon), **self.options}
         return replace(self, options=chosen, preset="")
+
+
+def _selector(name: str) -> Any:
+    """Return the name of a selector, or that which studies alone have."""
+    from syntabula.bench.random_pairs import RandomPairs
+
+    return RandomPairs() if name == RandomPairs.key else name
 
 
 def candidate_of(entry: Any) -> Candidate:

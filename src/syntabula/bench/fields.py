@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from syntabula._arguments import Rule, count, even, flag, names, near, not_negative, real, shown
+from syntabula._arguments import Rule, count, even, flag, names, near, not_negative, one_of, real, shown
 from syntabula.errors import ArgumentError
 
 
@@ -37,12 +37,24 @@ def _space(value: object) -> object:
     return value if isinstance(value, str) else _mapping(value)
 
 
+def _some_names(value: object) -> object:
+    found: tuple[str, ...] = names.read(value)
+    if not found:
+        raise TypeError
+    return found
+
+
 WORDS = Rule("text", _words)
 """Text that may be empty."""
 NAMED = Rule("names with values, such as {bins: 20}", _mapping)
 DELTA = real("a number above 0 and below 1", lambda number: 0 < number < 1)
 OPTIONS: Mapping[str, Rule] = {
-    "holdout": real("a fraction of the rows, above 0 and below 1", lambda number: 0 < number < 1),
+    "holdout": real(
+        "a fraction of the rows, above 0 and below 1, or a number of rows",
+        lambda number: 0 < number < 1 or (number >= 1 and number == int(number)),
+    ),
+    "levels": Rule("a list of fixed and joint, at least one", _some_names),
+    "accounting": one_of("gdp", "zcdp"),
     "keep": names,
     "trials": count(),
     "space": Rule("usual, synmeter, or names of options with what to try", _space),

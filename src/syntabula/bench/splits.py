@@ -56,10 +56,15 @@ class Split:
 
 
 def _holdout(name: str, options: Mapping[str, Any]) -> Split:
-    """Learn a random four fifths, or 1 - `holdout`, of the rows."""
+    """Learn a random four fifths of the rows.
+
+    `holdout` is another fraction to keep apart, or a number of rows; half of them are where a table has no more.
+    """
     table = load_table(name)
     order = np.random.default_rng(0).permutation(table.n_rows)
-    cut = table.n_rows - int(float(options.get("holdout", 0.2)) * table.n_rows)
+    apart = float(options.get("holdout", 0.2))
+    number = int(apart) if apart < table.n_rows else table.n_rows // 2
+    cut = table.n_rows - (int(apart * table.n_rows) if apart < 1 else number)
     fit = take_rows(table, order[:cut])
     held_out = take_rows(table, order[cut:]) if cut < table.n_rows else None
     schema = schema_of_table(name, table)

@@ -9,8 +9,11 @@ from typing import Any
 from syntabula.bench.candidate import Binning, Candidate
 from syntabula.bench.fields import check_axis, one_or_several
 
-AXES = ("epsilon", "method", "dataset", "discretizer", "bins", "binning", "rows", "steps", "synthesizer")
-"""What an axis, a line or a panel of a figure may be; "steps" are those of training, of rows that set them."""
+AXES = (
+    "epsilon", "method", "dataset", "discretizer", "bins", "binning", "within", "rows", "steps", "pairs", "synthesizer",
+)  # fmt: skip
+"""What an axis, a line or a panel of a figure may be; "steps" are those of training, of rows that set them, "pairs" those
+that a row measures, and a "synthesizer" is the name of a row up to its first comma."""
 
 
 ALL_TABLES = "all tables"

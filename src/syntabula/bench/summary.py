@@ -65,6 +65,15 @@ class Row:
     kept: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
+    @property
+    def bins(self) -> str:
+        """The name of its bins; "none" if it has none, as a table of known quality."""
+        return "none" if self.method in _UNBINNED else self.binning.label
+
+
+_UNBINNED = ("SELF", "HALF", "HISTOGRAM", "raw")
+"""What stands in the place of methods and is not binned, whatever the study's bins."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:

@@ -53,6 +53,7 @@ def run(cell: Cell) -> Outcome:
     facts = {"shadows": options["shadows"]}
     for key, result in found.items():
         facts[f"epsilon at least, by {key}"] = result.epsilon_lower
+        facts[f"right guesses, by {key}"] = result.success
     return Outcome(scores={key: float(result.auc) for key, result in found.items()}, facts=facts)
 
 

@@ -12,7 +12,7 @@ from syntabula.bench.bin_rules import RULES
 from syntabula.bench.candidate import Candidate, fraction_of
 from syntabula.bench.cell import Cell
 from syntabula.bench.kept import Fit, observed
-from syntabula.bench.levels import in_levels, schema_of_levels
+from syntabula.bench.levels import in_levels, joint_ends, schema_of_levels
 from syntabula.bench.splits import Split, bins_of_pairs, declared, load_split
 from syntabula.bench.tasks import Outcome, metric_of
 from syntabula.metrics.comparison import Comparison
@@ -20,6 +20,7 @@ from syntabula.metrics.reading import compare
 from syntabula.metrics.registry import describe_metric
 from syntabula.metrics.score import Score
 from syntabula.metrics.utility.evaluators import EVALUATORS
+from syntabula.privacy.budget import Budget
 from syntabula.table.raw import RawTable
 from syntabula.table.schema.schema import Schema
 
@@ -29,6 +30,8 @@ _MEMORY_MB = 8000.0
 """What methods plan with, the same for all; the limit of the study ends the process."""
 _ALONE = ("utility", "privacy")
 """Groups of metrics that use learned and held-out rows themselves."""
+_PRINTED = {"area under the curve": "auc", "nearer to real than to holdout": "nearer"}
+"""Facts of scores that are parts of them, with the parts' names."""
 
 
 def run(cell: Cell) -> Outcome:
@@ -46,11 +49,17 @@ def run(cell: Cell) -> Outcome:
         if real is None:
             continue
         made = drawn.rows(real.n_rows if split.as_many_rows else None)
-        mark = "" if role == first else f" [{role}]"
-        tables = _compared(split, real, made, binned=drawn.in_even_bins)
-        for key in cell.scores:
-            if describe_metric(key).group not in _ALONE:
-                scores |= {name + mark: value for name, value in _parts(_score(cell, key, tables)).items()}
+        for number, kind in enumerate(
+            cell.task_options.get("levels", ("fixed",)) if split.levels else ("fixed",)
+        ):
+            marks = ([] if role == first else [role]) + ([f"{kind} levels"] if number else [])
+            mark = f" [{', '.join(marks)}]" if marks else ""
+            tables = _compared(split, real, made, binned=drawn.in_even_bins, joint=kind == "joint")
+            for key in cell.scores:
+                if describe_metric(key).group not in _ALONE:
+                    score = _score(cell, key, tables)
+                    found = _parts(score) | _named_marginals(cell, key, score)
+                    scores |= {name + mark: value for name, value in found.items()}
     alone = [key for key in cell.scores if describe_metric(key).group in _ALONE]
     if alone:
         made = drawn.rows(split.fit.n_rows if split.as_many_rows else None)
@@ -99,8 +108,8 @@ class _Drawn:
         elif cell.method == "BINS":
             from syntabula.bench.only_bins import through_bins
 
-            self._known[None], cells = through_bins(cell, split, settings_of(cell, split))
-            self.facts = {"mean cells of a pair": cells}
+            self._known[None], found = through_bins(cell, split, settings_of(cell, split))
+            self.facts = dict(found)
         elif cell.method.startswith("peer:"):
             from syntabula.bench.peers.rows import peer_rows
 
@@ -156,9 +165,11 @@ def settings_of(cell: Cell, split: Split) -> dict[str, Any]:
     preprocessing = Preprocessing(
         discretizer=binning.made(), share=fraction_of(binning.share), within=binning.within
     )
+    budget: dict[str, Any] = {"epsilon": cell.epsilon, "delta": cell.delta}
+    if "accounting" in cell.task_options:
+        budget = {"budget": Budget(cell.epsilon, cell.delta, accounting=cell.task_options["accounting"])}
     return {
-        "epsilon": cell.epsilon,
-        "delta": cell.delta,
+        **budget,
         "bins": bins,
         "preprocessing": preprocessing,
         "seed": cell.seed,
@@ -168,13 +179,20 @@ def settings_of(cell: Cell, split: Split) -> dict[str, Any]:
 
 
 def _compared(
-    split: Split, real: RawTable, made: RawTable, *, binned: bool, with_target: bool = False
+    split: Split,
+    real: RawTable,
+    made: RawTable,
+    *,
+    binned: bool,
+    joint: bool = False,
+    with_target: bool = False,
 ) -> Comparison:
     schema: Schema = split.schema
     held_out = split.held_out if with_target else None
     if split.levels:
-        made = in_levels(made, schema, binned=binned)
-        real = in_levels(real, schema, binned=False)
+        ends = joint_ends(real, made, schema, binned=binned) if joint else None
+        made = in_levels(made, schema, binned=binned, ends=ends)
+        real = in_levels(real, schema, binned=False, ends=ends)
         held_out = None if held_out is None else in_levels(held_out, schema, binned=False)
         schema = schema_of_levels(schema)
     target = split.target if with_target and held_out is not None else None
@@ -184,6 +202,12 @@ def _compared(
 def _score(cell: Cell, key: str, tables: Comparison) -> Score:
     metric = metric_of(key, cell.score_options.get(key, {}))
     return metric(tables, np.random.default_rng(cell.seed))
+
+
+def _named_marginals(cell: Cell, key: str, score: Score) -> dict[str, float]:
+    """Return the value of each marginal that the options of a score name."""
+    named = cell.score_options.get(key, {}).get("cliques", ())
+    return {f"{key} {'+'.join(columns)}": score.details[tuple(columns)] for columns in named}
 
 
 def _parts(score: Score) -> dict[str, float]:
@@ -199,6 +223,8 @@ def _parts(score: Score) -> dict[str, float]:
         if isinstance(value, int | float):
             if name.startswith("mean of "):
                 found[f"{score.metric} {name.removeprefix('mean of ')}"] = float(value)
+            elif name in _PRINTED:
+                found[f"{score.metric} {_PRINTED[name]}"] = float(value)
             elif name.endswith(" (synthetic)"):
                 found[f"{score.metric} {name.removesuffix(' (synthetic)')}"] = float(value)
     return found

@@ -65,6 +65,7 @@ class Task:
 
     def check(self, study: StudyFields) -> None:
         """Refuse what the task does not know, with similar names."""
+        from syntabula.bench.levels import KINDS
         from syntabula.bench.splits import SPLITS
 
         check_names("split", [study.split], SPLITS)
@@ -75,6 +76,8 @@ class Task:
         self._check_methods(study)
         if "keep" in study.options:
             check_names("picture in `keep`", study.options["keep"], self.pictures)
+        if "levels" in study.options:
+            check_names("kind of levels", study.options["levels"], KINDS)
         if self.scores:
             check_names("score of this task", study.scores, self.scores)
             check_names("score of this task that has options", study.score_options, ())
@@ -166,7 +169,7 @@ TASKS: Mapping[str, Task] = {
     "tables": Task(
         home="syntabula.bench.task_tables",
         summary="learn a table, draw a synthetic one and score it",
-        options={"holdout": 0.2, "keep": ()},
+        options={"holdout": 0.2, "keep": (), "levels": ("fixed",), "accounting": "gdp"},
         others=("SELF", "HALF", "HISTOGRAM", "BINS", "peer"),
         pictures=("marginals", "plane", "associations", "rounds"),
     ),

@@ -92,12 +92,12 @@ def budget_of(epsilon: float) -> str:
 def table(summary: Summary) -> str:
     """Return the rows of a study: mean ± standard deviation, rank, and the paper's figure in brackets."""
     study, scores = summary.study, shown_scores(summary)
-    several = len({row.binning for row in summary.rows}) > 1
+    several = len({row.bins for row in summary.rows} - {"none"}) > 1
     heads = ["table", "epsilon", "method", *(["bins"] if several else []), "seeds", *scores, "rank"]
     costs = {name: head for name, head in _COSTS.items() if name not in scores}
     lines = [[*heads, *costs.values()]]
     for row in summary.rows:
-        cells = [row.dataset, budget_of(row.epsilon), row.label, *([row.binning.label] if several else [])]
+        cells = [row.dataset, budget_of(row.epsilon), row.label, *([row.bins] if several else [])]
         cells.append(f"{row.n} of {row.n_wanted}" if row.n < row.n_wanted else f"{row.n}")
         cells += [figure(row, score) for score in scores]
         cells += [number(row.ranks.get(summary.main, math.nan)), *(cost(row, name) for name in costs)]

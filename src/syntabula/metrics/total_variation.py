@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import count, normalise
+from syntabula._arguments import count, names, normalise, several
+from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Codes
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Score
@@ -33,16 +34,19 @@ class TotalVariation:
     Attributes:
         way: Number of columns of a marginal; all columns if a table has fewer.
         levels: Number of levels of a numeric column.
+        cliques: Columns of the marginals to compare, in place of all with so many columns.
 
     Raises:
-        ArgumentError: If `way` is below 1 or `levels` below 2.
+        ArgumentError: If `way` is below 1 or `levels` below 2, or, when called, if a table lacks one of the columns.
     """
 
     way: int = 2
     levels: int = 100
+    cliques: Sequence[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
-        normalise(self, way=count(), levels=count(2))
+        normalise(self, way=count(), levels=count(2), cliques=several("a list of lists of columns"))
+        object.__setattr__(self, "cliques", tuple(names("a clique", clique) for clique in self.cliques))
 
     @property
     def key(self) -> str:
@@ -52,10 +56,14 @@ class TotalVariation:
     def __call__(self, tables: Comparison, rng: np.random.Generator) -> Score:
         """Score the synthetic table; the generator is not used."""
         del rng
+        for name in itertools.chain(*self.cliques):
+            if name not in tables.columns:
+                raise ArgumentError(f"cliques name the column {name!r}, which the tables do not have")
+        cliques = self.cliques or itertools.combinations(tables.columns, min(self.way, len(tables.columns)))
         coded = {name: tables.levels(name, self.levels) for name in tables.columns}
         sizes = {name: tables.n_levels(name, self.levels) for name in tables.columns}
         parts = {}
-        for clique in itertools.combinations(tables.columns, min(self.way, len(tables.columns))):
+        for clique in map(tuple, cliques):
             parts[clique] = total_variation([coded[n] for n in clique], [sizes[n] for n in clique])
         return Score.mean(self.key, parts, direction="lower")
 

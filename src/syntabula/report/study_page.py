@@ -44,7 +44,7 @@ def make_study_page(summary: Summary) -> str:
     content: dict[str, Any] = {
         "study": study,
         "summary": summary,
-        "several": len({row.binning for row in summary.rows}) > 1,
+        "several": len({row.bins for row in summary.rows} - {"none"}) > 1,
         "has_paper": any(row.paper for row in summary.rows),
         "pictures": study_figures(summary),
         "kept": kept_figures(summary),

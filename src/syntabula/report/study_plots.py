@@ -151,12 +151,14 @@ _PLACES: Mapping[str, Place] = {
     "epsilon": lambda row: row.epsilon,
     "method": lambda row: row.label,
     "dataset": lambda row: row.dataset,
-    "discretizer": lambda row: row.binning.discretizer,
+    "discretizer": lambda row: "none" if row.bins == "none" else row.binning.discretizer,
     "bins": lambda row: row.binning.bins,
-    "binning": lambda row: row.binning.label,
+    "binning": lambda row: row.bins,
     "rows": lambda row: table_and_rows(row.dataset)[1] or 0,
-    "steps": lambda row: int(row.options.get("steps", 0)),
-    "synthesizer": lambda row: row.method,
+    "within": lambda row: row.binning.within,
+    "steps": lambda row: int(row.options.get("steps", row.options.get("iterations", 0))),
+    "pairs": lambda row: int(row.options.get("pairs", 0)),
+    "synthesizer": lambda row: row.label.partition(", ")[0],
 }
 """What an axis, a line or a panel may be."""
 

@@ -94,6 +94,7 @@ def _planes(name: str, title: str, methods: Sequence[str], epsilon: float) -> St
         epsilons=(epsilon,),
         seeds=(0,),
         options={"keep": ("plane",)},
+        figure=Figure(across="method", lines="dataset", panels="", scores=("tvd-2", "own neighbours")),
     )
 
 
