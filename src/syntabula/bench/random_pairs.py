@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from syntabula._arguments import count, normalise
-from syntabula.marginals.domain import Domain
-from syntabula.marginals.workload import Workload
+from syntabula.marginals.domain import Domain, Workload
 from syntabula.select.fixed_marginals import FixedMarginals
 
 
