@@ -135,6 +135,7 @@ def of(name: str) -> dict[tuple[str, str, str, float], float]:
 
 
 class TestSharedCells:
+    @pytest.mark.thorough
     def test_synmeters_studies_of_one_score_find_the_cells_of_its_ranks(self) -> None:
         names = ["t4", *(f"d{n}" for n in range(17, 28)), "d29", "v2-f8b"]
         known = {cell.key for name in ("f2", "f4") for cell in find_study(f"synmeter-{name}").cells}

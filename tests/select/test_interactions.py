@@ -75,6 +75,7 @@ class TestFinds:
         by_pairs = st.AIM(epsilon=1.0, seed=0).fit(frame, schema_of(frame)).sample(N_ROWS, seed=1)
         assert holds(by_pairs, of, "parity0") < 0.6
 
+    @pytest.mark.thorough
     def test_several_of_them(self) -> None:
         frame = drawn((0, 1), (2, 3, 4))
         drawn_rows = st.Auto(epsilon=1.0, seed=0).fit(frame, schema_of(frame)).sample(N_ROWS, seed=1)
@@ -86,6 +87,7 @@ class TestFinds:
         drawn_rows = st.Auto(epsilon=2.0, seed=0).fit(frame, schema_of(frame)).sample(N_ROWS, seed=1)
         assert holds(drawn_rows, (0, 1), "parity0", levels=4) > 0.85
 
+    @pytest.mark.thorough
     def test_without_privacy(self) -> None:
         frame = drawn((2, 3, 4))
         release = st.Auto(epsilon=math.inf, seed=0).fit(frame, schema_of(frame))
