@@ -124,7 +124,11 @@ class TestSpending:
 
                 spent = {line.step: line.share for line in release.privacy.lines}
                 assert set(spent) <= set(planned)
-                assert all(spent[name] <= planned[name] * (1 + 1e-9) for name in spent)
+                # What the search for keys among texts leaves goes to the learner.
+                learned = "measure one-way marginals"
+                assert all(spent[name] <= planned[name] * (1 + 1e-9) for name in spent if name != learned)
+                assert spent[learned] < planned[learned] * 1.01
+                assert sum(spent.values()) <= 1 + 1e-9
                 assert sum(planned.values()) == pytest.approx(1.0)
 
     def test_what_is_planned_is_charged_also_for_free_bins_and_for_the_spread_within_bins(self):

@@ -20,11 +20,16 @@ class FoundCategories:
 
     Attributes:
         labels: Categories in alphabetical order; empty if all are rare.
-        has_missing: Whether missing values are frequent.
+        n_missing: Noisy number of missing values; 0 if they are not frequent.
     """
 
     labels: tuple[str, ...]
-    has_missing: bool
+    n_missing: int
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether missing values are frequent."""
+        return self.n_missing > 0
 
 
 def extract_categories(
@@ -48,7 +53,7 @@ def extract_categories(
         The categories.
     """
     found = column.frequent(share=share, delta=delta, step=step, least=least)
-    return FoundCategories(tuple(x for x in found if x is not None), None in found)
+    return FoundCategories(tuple(x for x in found if x is not None), found.get(None, 0))
 
 
 def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> Identifier | None:
@@ -74,6 +79,25 @@ def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> I
     if pattern is None:
         return None
     return Identifier(pattern=pattern or None, nullable=n_missing > 0, provenance="private")
+
+
+def frequent_shapes(
+    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str, least: int
+) -> dict[str, int]:
+    """Return the shapes that enough texts of a column have, with their noisy counts.
+
+    The question that finds categories, asked of shapes: `shape_of` looks at one text alone, so a record has at most one
+    shape, and adding or removing it changes the count of one shape by one. The guarantee is that of `ThresholdEvent`.
+
+    Args:
+        column: The shapes of the texts.
+        share: Fraction of the whole budget, which must have a delta.
+        delta: Upper bound on the probability of releasing a shape that only one record has.
+        step: Name of this spend in the ledger.
+        least: Number of records below which a shape is not found; see `LabelCurator.frequent`.
+    """
+    found = column.frequent(share=share, delta=delta, step=step, least=least)
+    return {shape: number for shape, number in found.items() if shape is not None}
 
 
 def is_unicode(label: CellText) -> bool:

@@ -7,13 +7,20 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
-from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
+from syntabula.prepare.found_labels import (
+    FoundCategories,
+    exact_key,
+    extract_categories,
+    frequent_shapes,
+    is_unicode,
+)
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.refinement import Points, coded
@@ -33,6 +40,8 @@ from syntabula.table.coding.levels import (
     TIME_LEVELS,
 )
 from syntabula.table.key_names import is_key_name
+from syntabula.table.key_shapes import shape_of
+from syntabula.table.key_texts import SPARE_KEYS
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import (
@@ -49,6 +58,7 @@ from syntabula.table.schema.columns import (
     Ordered,
     Time,
 )
+from syntabula.table.schema.key_patterns import UUID, KeyPattern
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format
 
 LEAST_LABEL = 2.0**-18
@@ -59,6 +69,11 @@ LEVEL_SHARE = Fraction(1, 4)
 
 KEY_SHARE = Fraction(1, 8)
 """Fraction of the domain budget that finds whether whole numbers are keys or clock times, in columns with such a name."""
+
+SHAPE_SHARE = Fraction(1, 32)
+"""Fraction of a text column's domain budget, and of its delta, for the shape of keys with their letters, or without."""
+
+_LETTERS = (True, False)
 
 OTHER_NUMBERS = 0.01
 """Part of the values of clock times that may be other numbers, such as 2400; they are moved to the nearest time."""
@@ -85,7 +100,8 @@ def extract_column(
     The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
-    without any such category becomes an identifier, whose values are generated anew where they are not missing; so do
+    without any such category becomes an identifier, whose values are generated anew where they are not missing, in the
+    shape that most of them have if a small part of the budget finds one; so do
     whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
     clock times are these if nearly all can be. Numbers that pandas holds as categories are
     treated like text, except that rare ones become missing. The number of decimals of floats and the resolution of times
@@ -111,7 +127,7 @@ def extract_column(
     raw.physical.require_domain(name)
     cells = WholeColumn(raw) if isinstance(raw, RawColumn) else raw
     least = max(int(n_estimated * LEAST_LABEL), 1)
-    search = _Search(name, cells, share, ledger, noise, {} if beyond is None else beyond, least)
+    search = _Search(name, cells, share, ledger, noise, {} if beyond is None else beyond, least, n_estimated)
     if raw.physical.is_labels:
         return search.text(delta) if raw.physical.kind == "text" else search.codes(delta)
     match raw.physical.kind:
@@ -163,6 +179,7 @@ class _Search:
         noise: NoiseSource,
         beyond: dict[str, float],
         least: int,
+        n_estimated: float,
     ) -> None:
         self.name = name
         self.step = domain_step(name)
@@ -172,6 +189,7 @@ class _Search:
         self.noise = noise
         self.beyond = beyond
         self.least = least
+        self.n_estimated = n_estimated
 
     def boolean(self) -> Column:
         name = self.raw.physical.name
@@ -212,14 +230,44 @@ class _Search:
         column = self._labels(lambda x: x if is_unicode(x) else None)
         if not column.is_private and (key := exact_key(column, self.raw.numbers(), step=self.step)):
             return key
-        found = self._categories(column, delta)
+        if not column.is_private or not self.n_estimated:
+            found, pattern = self._categories(column, self.share, delta), None
+        else:
+            kept = 1 - SHAPE_SHARE * len(_LETTERS)
+            found = self._categories(column, self.share * kept, delta * kept)
+            pattern = None if found.labels else self._pattern(found.n_missing, delta)
         if not found.labels:
-            return Identifier(nullable=found.has_missing, provenance="private")
+            return Identifier(pattern=pattern, nullable=found.has_missing, provenance="private")
         return open_categorical(with_known_labels(found.labels), nullable=found.has_missing)
+
+    def _pattern(self, n_missing: int, delta: Fraction) -> str | None:
+        """Return the pattern of keys that most texts have, with their letters if most have these, else with any letters.
+
+        None if there is no such pattern, or too few new keys can be made of it.
+        """
+        half = (self.n_estimated - n_missing) / 2
+        for keeps_letters in _LETTERS:
+            shapes = self.raw.shapes(partial(shape_of, keeps_letters=keeps_letters), self.least)
+            found = frequent_shapes(
+                LabelCurator({x: n for x, n in shapes.items() if is_unicode(x)}, self.ledger, self.noise),
+                share=self.share * SHAPE_SHARE,
+                delta=delta * SHAPE_SHARE,
+                step=self.step,
+                least=self.least,
+            )
+            # Where letters are alike in most texts, keys with any letters would look like none of them.
+            if sum(found.values()) > half:
+                shape = max(found, key=lambda one: found[one])
+                is_enough = KeyPattern.of(shape).n_keys >= SPARE_KEYS * self.n_estimated
+                pattern = "uuid" if shape == UUID else shape
+                return pattern if is_enough and found[shape] > half else None
+        return None
 
     def codes(self, delta: Fraction) -> Column:
         # No number can represent all the others.
-        found = self._categories(self._labels(lambda x: repr(x + 0) if math.isfinite(x) else None), delta)
+        found = self._categories(
+            self._labels(lambda x: repr(x + 0) if math.isfinite(x) else None), self.share, delta
+        )
         if not found.labels:
             return Identifier(integer=True, nullable=found.has_missing, provenance="private")
         read = int if self.raw.physical.kind == "integer" else float
@@ -232,8 +280,8 @@ class _Search:
         counts[None] += self.raw.numbers()[1]
         return LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
 
-    def _categories(self, column: LabelCurator, delta: Fraction) -> FoundCategories:
-        return extract_categories(column, share=self.share, delta=delta, step=self.step, least=self.least)
+    def _categories(self, column: LabelCurator, share: Fraction, delta: Fraction) -> FoundCategories:
+        return extract_categories(column, share=share, delta=delta, step=self.step, least=self.least)
 
     def whole(self, share: Fraction) -> Column:
         if is_key_name(self.name):

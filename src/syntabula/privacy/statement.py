@@ -212,7 +212,7 @@ def _public(statement: StatementFacts) -> list[str]:
         more = "" if exact else ", or raise epsilon or the share of preprocessing"
         lines += _wrapped(
             f"For {', '.join(anew)}, {why} are keys that hardly repeat: they are made anew, and only the number of "
-            f"missing cells{' and the form of keys' if exact else ''} was learned. To learn more, state the categories "
+            f"missing cells and, where most have one, the form of keys was learned. To learn more, state the categories "
             f"in a schema{more}."
         )
     return lines
