@@ -17,6 +17,7 @@ from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.division import prepare
 from syntabula.prepare.preprocessing import RareCategories
+from syntabula.prepare.private_domain import SHAPE_SHARE
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
@@ -149,7 +150,13 @@ class TestSpending:
                 spent = dict.fromkeys((line.step for line in release.privacy.lines), 0.0)
                 for line in release.privacy.lines:
                     spent[line.step] += line.share
-                assert {step.name: pytest.approx(step.share, rel=1e-6) for step in planned} == spent
+                shares = {step.name: step.share for step in planned}
+                if schema is None and "count the records" in shares:
+                    # Categories are found, so what is kept for the form of keys goes to the learner.
+                    kept = shares["find the domain of 'job'"] * 2 * float(SHAPE_SHARE)
+                    shares["find the domain of 'job'"] -= kept
+                    shares["measure one-way marginals"] += kept
+                assert {name: pytest.approx(share, rel=1e-6) for name, share in shares.items()} == spent
 
     def test_each_column_is_listed_with_what_it_spent(self):
         release = fit(people(), None)
