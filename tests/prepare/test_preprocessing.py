@@ -16,8 +16,8 @@ from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.prepare.discretizer import FittedDiscretizer
 from syntabula.prepare.division import prepare
+from syntabula.prepare.found_keys import SHAPES_SHARE
 from syntabula.prepare.preprocessing import RareCategories
-from syntabula.prepare.private_domain import SHAPE_SHARE
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
@@ -153,7 +153,7 @@ class TestSpending:
                 shares = {step.name: step.share for step in planned}
                 if schema is None and "count the records" in shares:
                     # Categories are found, so what is kept for the form of keys goes to the learner.
-                    kept = shares["find the domain of 'job'"] * 2 * float(SHAPE_SHARE)
+                    kept = shares["find the domain of 'job'"] * float(SHAPES_SHARE)
                     shares["find the domain of 'job'"] -= kept
                     shares["measure one-way marginals"] += kept
                 assert {name: pytest.approx(share, rel=1e-6) for name, share in shares.items()} == spent

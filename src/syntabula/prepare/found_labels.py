@@ -81,25 +81,6 @@ def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> I
     return Identifier(pattern=pattern or None, nullable=n_missing > 0, provenance="private")
 
 
-def frequent_shapes(
-    column: LabelCurator, *, share: Fraction, delta: Fraction, step: str, least: int
-) -> dict[str, int]:
-    """Return the shapes that enough texts of a column have, with their noisy counts.
-
-    The question that finds categories, asked of shapes: `shape_of` looks at one text alone, so a record has at most one
-    shape, and adding or removing it changes the count of one shape by one. The guarantee is that of `ThresholdEvent`.
-
-    Args:
-        column: The shapes of the texts.
-        share: Fraction of the whole budget, which must have a delta.
-        delta: Upper bound on the probability of releasing a shape that only one record has.
-        step: Name of this spend in the ledger.
-        least: Number of records below which a shape is not found; see `LabelCurator.frequent`.
-    """
-    found = column.frequent(share=share, delta=delta, step=step, least=least)
-    return {shape: number for shape, number in found.items() if shape is not None}
-
-
 def is_unicode(label: CellText) -> bool:
     """Return whether a label can be written as UTF-8."""
     try:
