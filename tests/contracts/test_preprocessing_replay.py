@@ -231,6 +231,27 @@ def test_codes_that_are_held_as_categories(tmp_path):
     assert {type(s.event) for s in first.spends if "code" in s.step} == {ThresholdEvent}
 
 
+@pytest.mark.parametrize("kind", ["letters", "any letters"])
+def test_shapes_of_keys(kind, tmp_path):
+    letters = [f"{a}{b}X" for a in "JCDEFGHIAB" for b in "GBCDEFAHIJKLMNO"]
+    keys = [f"{'INV' if kind == 'letters' else letters[i]}-{7919 * i % 10**6:06d}" for i in range(150)]
+    frame = pd.DataFrame({"key": [*keys, "X1", "x 2/3", None], "age": [*range(50)] * 3 + [5] * 3})
+    options = {"budget": LOOSE, **settings("privtree", "even")}
+    first = Run(frame, None, RecordingNoise(SeededNoise(0)), tmp_path, **options)
+    calls = [call for spent in first.spends for call in spent.calls]
+
+    # A key of the common shape, those of other shapes, and a missing one.
+    for gone in (0, 70, 150, 151, 152):
+        replay = ReplayingLabels(SeededNoise(0), script=calls)
+        check(first, Run(frame.drop(index=gone), None, replay, tmp_path, **options))
+
+    asked = [s.event for s in first.spends if s.step == "find the domain of 'key'"]
+    assert {type(event) for event in asked} == {ThresholdEvent}
+    assert len(asked) == (2 if kind == "letters" else 3)
+    assert first.released is not None
+    assert first.released[2].splitlines()[1][:4] == ("INV-" if kind == "letters" else "RKJ-")
+
+
 def with_money() -> tuple[pd.DataFrame, st.Schema]:
     """Return a table of round amounts and of fees that are not round; each has values that many records share."""
     amounts = [0.0] * 60 + [500.0] * 40 + [999_000.0] * 30 + [100.0 * i for i in range(1, 30)] + [7.77, 12.3]

@@ -37,6 +37,20 @@ def test_they_are_found_by_name_and_values(epsilon: float, missing: bool) -> Non
     assert 0.05 * missing <= drawn.isna().mean() <= 0.2 * missing
 
 
+def test_without_privacy_no_name_is_needed() -> None:
+    numbers = {
+        "departs": pd.Series(times()).where(np.arange(N) % 10 > 0),
+        "amount": np.arange(N) % 48 * 50,
+        "month_day": np.arange(N) % 12 * 100 + 100 + np.arange(N) % 30,
+        "other": np.append(times()[1:], 1261),
+    }
+
+    schema = release(pd.DataFrame(numbers), np.inf).schema
+
+    assert schema["departs"] == st.Time(format="1435", nullable=True, provenance="private")
+    assert all(isinstance(schema[name], st.Numeric) for name in ("amount", "month_day", "other"))
+
+
 def test_few_other_numbers_are_moved_to_a_time() -> None:
     values = times()
     values[:20] = 2400

@@ -509,6 +509,17 @@ def test_texts_whose_categories_noise_hides_are_named_with_what_to_do() -> None:
     assert PrivacyStatement.from_json(json.loads(json.dumps(hidden.to_json()))) == hidden
 
 
+def test_without_privacy_nothing_is_said_to_be_found_under_it_or_to_add_up() -> None:
+    found = StatementLine(step="find the domain of 'job'", mechanism="exact counts, no noise", share=None)
+
+    text = " ".join(statement(Budget.none(), lines=(found,), cut_off={"age": 0.03}).text().split())
+
+    assert "Domains found without privacy, by exact counts (1): job." in text
+    assert "moved to the nearest bound (fractions): age (3%)" in text
+    for words in ("differential privacy", "noisy", "epsilons must be added", "protected less"):
+        assert words not in text
+
+
 def test_values_beyond_found_bounds_are_told_in_percent() -> None:
     cut = statement(cut_off={"age": 0.031, "job": 0.0149})
 

@@ -105,6 +105,7 @@ def find_atoms(
     others: Others | None = None,
     count: int,
     n_estimated: float,
+    n_present: float = 0.0,
     share: Fraction,
     delta: Fraction,
     step: str,
@@ -125,6 +126,8 @@ def find_atoms(
         others: Tells of other values if they are worth a question; None if not.
         count: Largest number of bins.
         n_estimated: Released number of records; 0 if it is not known.
+        n_present: Released number of values; 0 if it is not known. The sum of all counts is less exact, and where noise
+            lowers it, some frequent values seem to be all that there are.
         share: Fraction of the whole budget.
         delta: Part of the budget's delta; 0 for none.
         step: Name of the spend in the ledger.
@@ -134,7 +137,7 @@ def find_atoms(
     if (unit is not None and others is None) or (column.is_private and not delta):
         finer = None if others is None else others.finest
         every = points if finer is None else candidates(lower, upper, finer, integer=column.integer)
-        return _counted(column, every, np.isin(every, points), fits, share=share, step=step)
+        return _counted(column, every, np.isin(every, points), fits, n_present, share=share, step=step)
     most = max(MOST_ATOMS + 1, count)
     least = max(int(n_estimated * LEAST_SOUGHT), 1)
     ask = partial(column.frequent, most, share=share, delta=delta, step=step, least=least)
@@ -173,6 +176,7 @@ def _counted(
     points: Sequence[int | float],
     is_multiple: NDArray[np.bool_],
     fits: Callable[[NoisyVector, float], _Judge],
+    n_present: float,
     *,
     share: Fraction,
     step: str,
@@ -182,7 +186,9 @@ def _counted(
     edges = sorted({*points, *ends})
     answer = column.histogram(edges, share=share, step=step)
     counts = answer.values[np.searchsorted(np.array(edges), np.array(points))]
-    return fits(answer, float(answer.values.sum())).atoms(points, counts, is_multiple, are_all=True)
+    return fits(answer, n_present or float(answer.values.sum())).atoms(
+        points, counts, is_multiple, are_all=True
+    )
 
 
 @dataclass(frozen=True)

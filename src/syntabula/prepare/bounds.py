@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula.bins.scale import LEAST_SPAN
 from syntabula.errors import PrivateDomainError
+from syntabula.prepare.beyond import NONE, Beyond, at_ends, outside
 from syntabula.prepare.narrowing import cells_around, find_window
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.two_counts import CountsInParts, combined
@@ -27,9 +27,7 @@ NEAR_ZERO = 32
 WINDOWS = (1, 2, 4)
 NEXT_CELL_SIGMAS = 1.5
 NARROW_CELLS = 3
-BEYOND = 1
-CLEARLY = 2.0
-AROUND = 8
+POWERS_BEYOND = 1
 CUT_WEIGHT = 30.0
 UNSEEN = 0.3
 CLEAR_CUT = 3.0
@@ -44,7 +42,8 @@ class FoundBounds:
         lower: Lower bound, an integer for integer columns; part of the domain.
         upper: Upper bound, at least `lower`; part of the domain.
         has_missing: Whether clearly more values are missing than noise could explain.
-        beyond: Noisy estimate of the fraction of the values that lie outside, and are moved to the nearest bound.
+        beyond: Estimate of the fraction of the values that lie outside, and are moved to the nearest bound, by noisy
+            counts; see `Beyond.fraction`.
     """
 
     lower: int | float
@@ -119,58 +118,32 @@ def extract_bounds(
     values, repeats = first.values, 1
     low_cell, high_cell = _ends(first, values[:-1], repeats, edges, step)
     lower, upper = edges[low_cell], edges[high_cell + 1]
-    beyond = 0.0
+    beyond = NONE
     if refine and unit is not None and lower <= 0 <= upper and (upper - lower) / unit >= LEAST_SPAN:
         again = column.histogram(edges, share=share / 2, step=step, count_missing=True)
         values, repeats = (values + again.values) / 2, 2
         low_cell, high_cell = _ends(first, values[:-1], repeats, edges, step)
-        low_cell -= BEYOND if edges[low_cell] < 0 and low_cell >= BEYOND else 0
-        high_cell += BEYOND if edges[high_cell + 1] > 0 and high_cell + 1 + BEYOND < len(edges) else 0
+        low_cell -= POWERS_BEYOND if edges[low_cell] < 0 and low_cell >= POWERS_BEYOND else 0
+        may_rise = edges[high_cell + 1] > 0 and high_cell + 1 + POWERS_BEYOND < len(edges)
+        high_cell += POWERS_BEYOND if may_rise else 0
         lower, upper = edges[low_cell], edges[high_cell + 1]
     elif refine:
         n_estimated = max(float(values[low_cell : high_cell + 1].sum()), 1.0)
         lower, upper, beyond = _refined(
             column, edges, low_cell, high_cell, n_estimated, first, share=share / 2, step=step
         )
-    beyond += _outside(values[:-1], low_cell, high_cell, first.sigma / math.sqrt(repeats))
+    sigma = first.sigma / math.sqrt(repeats)
+    beyond += outside(values[:-1], low_cell, high_cell, sigma)
     if ends is not None:
-        beyond += _at_ends(values[:-1], edges, (lower, upper), ends, first.sigma / math.sqrt(repeats))
-    beyond = min(beyond, 1.0)
+        beyond += at_ends(values[:-1], edges, (lower, upper), ends, sigma)
+    part = beyond.fraction(float(values[:-1].sum()))
     has_missing = float(values[-1]) > first.above_noise(MISSING_TAIL) / math.sqrt(repeats)
     if column.integer:
-        return FoundBounds(int(lower), int(upper) - 1, has_missing, beyond)
+        return FoundBounds(int(lower), int(upper) - 1, has_missing, part)
     # The upper end of a cell is no part of it; just below it may lie a decimal number.
     below = math.nextafter(upper, -math.inf)
     upper = min(float(upper), below, key=lambda bound: len(repr(bound)))
-    return FoundBounds(float(lower), upper, has_missing, beyond)
-
-
-def _outside(counts: NDArray[np.float64], low_cell: int, high_cell: int, sigma: float) -> float:
-    """Return the noisy fraction of the values in the cells next to the range, if there clearly are any."""
-    cells = np.r_[max(low_cell - AROUND, 0) : low_cell, high_cell + 1 : high_cell + 1 + AROUND]
-    cells = cells[cells < counts.size]
-    together = float(counts[cells].sum())
-    return (
-        together / max(float(counts.sum()), 1.0)
-        if together > CLEARLY * sigma * math.sqrt(cells.size)
-        else 0.0
-    )
-
-
-def _at_ends(
-    counts: NDArray[np.float64],
-    edges: Sequence[int | float],
-    bounds: tuple[int | float, int | float],
-    ends: tuple[int | float, int | float],
-    sigma: float,
-) -> float:
-    """Return the noisy fraction of the values in the outermost cells that the bounds reach, if there clearly are any."""
-    least, most = max(ends[0], edges[0]), min(ends[1], edges[-1])
-    reached = [least] * (bounds[0] <= least) + [most] * (bounds[1] >= most)
-    cells = {min(bisect_right(edges, end), counts.size) - 1 for end in reached}
-    together = sum(float(counts[cell]) for cell in cells)
-    is_clear = together > CLEARLY * sigma * math.sqrt(len(cells))
-    return together / max(float(counts.sum()), 1.0) if is_clear else 0.0
+    return FoundBounds(float(lower), upper, has_missing, part)
 
 
 def _ends(
@@ -256,7 +229,7 @@ def _refined(
     *,
     share: Fraction,
     step: str,
-) -> tuple[int | float, int | float, float]:
+) -> tuple[int | float, int | float, Beyond]:
     """Count again where the ends must lie, and cut off cells that are not worth their width."""
     lower, upper = edges[low_cell], edges[high_cell + 1]
     window, spent = None, Fraction(0)
@@ -303,8 +276,8 @@ def _outer_cells(
 
 def _cut(
     parts: CountsInParts, edges: Sequence[int | float], n_low: int, n_high: int
-) -> tuple[int | float, int | float, float]:
-    """Return the ends that balance the width against the records cut off, and their fraction; see `extract_bounds`."""
+) -> tuple[int | float, int | float, Beyond]:
+    """Return the ends that balance the width against the records cut off, and their number; see `extract_bounds`."""
     ends = np.array([float(e - edges[0]) for e in edges])
     costs = [_costs(parts, n_low), _costs(parts.reversed(), n_high)]
     widths = ends[::-1][None, : n_high + 1] - ends[: n_low + 1, None]
@@ -315,10 +288,8 @@ def _cut(
     kept = before[::-1][None, : n_high + 1] - before[: n_low + 1, None]
     total[kept < LEAST_KEPT * before[-1]] = np.inf
     first, last = (int(i) for i in np.unravel_index(int(np.argmin(total)), total.shape))
-    values = parts.values
-    cut_off = max(float(values[:first].sum()), 0.0)
-    cut_off += max(float(values[values.size - last :].sum()), 0.0)
-    return edges[first], edges[len(edges) - 1 - last], cut_off / max(float(values.sum()), 1.0)
+    cut_off = Beyond.of(parts, first) + Beyond.of(parts.reversed(), last)
+    return edges[first], edges[len(edges) - 1 - last], cut_off
 
 
 def _costs(parts: CountsInParts, n_cells: int) -> NDArray[np.float64]:

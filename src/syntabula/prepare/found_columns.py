@@ -189,17 +189,24 @@ def find_columns(
     )
     exact = ledger.budget.currency == "none"
     anew = [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels]
+    patterned = [n for n in anew if _has_pattern(columns[n])]
+    numbered = [n for n in anew if n not in patterned]
     if exact:
-        patterned = [n for n in anew if _has_pattern(columns[n])]
         warn_of_hidden(
-            [n for n in anew if n not in patterned],
+            numbered,
             "hardly any value repeats, so values are replaced by running numbers; to learn the frequent ones, declare "
             "them in a schema (`others: find` leaves the other columns to be found); for keys in a form of their own, "
             "declare {kind: identifier} with a pattern",
         )
     else:
         warn_of_hidden(
-            anew,
+            patterned,
+            "no category is frequent enough to be found at this budget, so values are replaced by new keys of the form "
+            "that most have; if they are categories, declare them in a schema (`others: find` leaves the other columns "
+            "to be found), or raise epsilon or the share of preprocessing",
+        )
+        warn_of_hidden(
+            numbered,
             "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
             "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or "
             "raise epsilon or the share of preprocessing; for keys in their own form, declare {kind: identifier} with a "

@@ -20,11 +20,16 @@ class FoundCategories:
 
     Attributes:
         labels: Categories in alphabetical order; empty if all are rare.
-        has_missing: Whether missing values are frequent.
+        n_missing: Noisy number of missing values; 0 if they are not frequent.
     """
 
     labels: tuple[str, ...]
-    has_missing: bool
+    n_missing: int
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether missing values are frequent."""
+        return self.n_missing > 0
 
 
 def extract_categories(
@@ -48,7 +53,7 @@ def extract_categories(
         The categories.
     """
     found = column.frequent(share=share, delta=delta, step=step, least=least)
-    return FoundCategories(tuple(x for x in found if x is not None), None in found)
+    return FoundCategories(tuple(x for x in found if x is not None), found.get(None, 0))
 
 
 def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> Identifier | None:

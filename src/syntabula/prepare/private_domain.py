@@ -13,17 +13,18 @@ import numpy as np
 
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
+from syntabula.prepare.found_keys import SHAPES_SHARE, pattern_of_most
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
+from syntabula.prepare.found_numbers import KEY_SHARE, clock_number, exact_clock_number, whole_number_key
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
-from syntabula.prepare.refinement import coded
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement import domain_step
-from syntabula.table.clock_numbers import CLOCK_NUMBERS, is_clock_name
+from syntabula.table.clock_numbers import is_clock_name
 from syntabula.table.coding.levels import (
     CLOCK_LEVELS,
     CLOCK_RESOLUTIONS,
@@ -33,8 +34,8 @@ from syntabula.table.coding.levels import (
     TIME_LEVELS,
 )
 from syntabula.table.key_names import is_key_name
+from syntabula.table.key_texts import SPARE_KEYS
 from syntabula.table.raw import RawColumn
-from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import (
     MAX_GRID,
     MICROSECONDS,
@@ -60,15 +61,6 @@ LEAST_LABEL = 2.0**-18
 LEVEL_SHARE = Fraction(1, 4)
 """Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
-KEY_SHARE = Fraction(1, 8)
-"""Fraction of the domain budget that finds whether whole numbers are keys or clock times, in columns with such a name."""
-
-OTHER_NUMBERS = 0.01
-"""Part of the values of clock times that may be other numbers, such as 2400; they are moved to the nearest time."""
-
-MOST_REPEATED = 20
-"""Numbers with the name of a key that occur more often than this on average are learned."""
-
 _INT64_END, _UINT64_END = 2**63 - 1, 2**64 - 1
 
 
@@ -88,7 +80,8 @@ def extract_column(
     The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
-    without any such category becomes an identifier, whose values are generated anew where they are not missing; so do
+    without any such category becomes an identifier, whose values are generated anew where they are not missing, in the
+    shape that most of them have if a small part of the budget finds one; so do
     whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
     clock times are these if nearly all can be. Numbers that pandas holds as categories are
     treated like text, except that rare ones become missing. The number of decimals of floats and the resolution of times
@@ -114,7 +107,7 @@ def extract_column(
     raw.physical.require_domain(name)
     cells = WholeColumn(raw) if isinstance(raw, RawColumn) else raw
     least = max(int(n_estimated * LEAST_LABEL), 1)
-    search = _Search(name, cells, share, ledger, noise, {} if beyond is None else beyond, least)
+    search = _Search(name, cells, share, ledger, noise, {} if beyond is None else beyond, least, n_estimated)
     if raw.physical.is_labels:
         return search.text(delta) if raw.physical.kind == "text" else search.codes(delta)
     match raw.physical.kind:
@@ -166,6 +159,7 @@ class _Search:
         noise: NoiseSource,
         beyond: dict[str, float],
         least: int,
+        n_estimated: float,
     ) -> None:
         self.name = name
         self.step = domain_step(name)
@@ -175,6 +169,7 @@ class _Search:
         self.noise = noise
         self.beyond = beyond
         self.least = least
+        self.n_estimated = n_estimated
 
     def boolean(self) -> Column:
         name = self.raw.physical.name
@@ -215,14 +210,33 @@ class _Search:
         column = self._labels(lambda x: x if is_unicode(x) else None)
         if not column.is_private and (key := exact_key(column, self.raw.numbers(), step=self.step)):
             return key
-        found = self._categories(column, delta)
+        if not column.is_private or not self.n_estimated:
+            found, pattern = self._categories(column, self.share, delta), None
+        else:
+            found = self._categories(column, self.share * (1 - SHAPES_SHARE), delta * (1 - SHAPES_SHARE))
+            pattern = None if found.labels else self._pattern(found.n_missing, delta)
         if not found.labels:
-            return Identifier(nullable=found.has_missing, provenance="private")
+            return Identifier(pattern=pattern, nullable=found.has_missing, provenance="private")
         return open_categorical(with_known_labels(found.labels), nullable=found.has_missing)
+
+    def _pattern(self, n_missing: int, delta: Fraction) -> str | None:
+        return pattern_of_most(
+            self.raw,
+            n_present=self.n_estimated - n_missing,
+            n_keys=SPARE_KEYS * self.n_estimated,
+            least=self.least,
+            share=self.share * SHAPES_SHARE,
+            delta=delta * SHAPES_SHARE,
+            step=self.step,
+            ledger=self.ledger,
+            noise=self.noise,
+        )
 
     def codes(self, delta: Fraction) -> Column:
         # No number can represent all the others.
-        found = self._categories(self._labels(lambda x: repr(x + 0) if math.isfinite(x) else None), delta)
+        found = self._categories(
+            self._labels(lambda x: repr(x + 0) if math.isfinite(x) else None), self.share, delta
+        )
         if not found.labels:
             return Identifier(integer=True, nullable=found.has_missing, provenance="private")
         read = int if self.raw.physical.kind == "integer" else float
@@ -235,53 +249,32 @@ class _Search:
         counts[None] += self.raw.numbers()[1]
         return LabelCurator({x: n for x, n in counts.items() if n}, self.ledger, self.noise)
 
-    def _categories(self, column: LabelCurator, delta: Fraction) -> FoundCategories:
-        return extract_categories(column, share=self.share, delta=delta, step=self.step, least=self.least)
+    def _categories(self, column: LabelCurator, share: Fraction, delta: Fraction) -> FoundCategories:
+        return extract_categories(column, share=share, delta=delta, step=self.step, least=self.least)
 
     def whole(self, share: Fraction) -> Column:
         if is_key_name(self.name):
-            key = self._key(share * KEY_SHARE)
+            key = whole_number_key(self.raw, self._curator, share=share * KEY_SHARE, step=self.step)
             if key is not None:
                 return key
             share *= 1 - KEY_SHARE
         elif is_clock_name(self.name):
-            clock = self._clock_number(share * KEY_SHARE)
+            clock = clock_number(
+                *self._whole_points(), self._curator, share=share * KEY_SHARE, step=self.step
+            )
             if clock is not None:
                 return clock
             share *= 1 - KEY_SHARE
+        elif self.ledger.budget.currency == "none":
+            clock = exact_clock_number(
+                self.name, *self._whole_points(), self._curator, share=share, step=self.step
+            )
+            if clock is not None:
+                return clock
         return self._whole(share)
 
-    def _clock_number(self, share: Fraction) -> Column | None:
-        """Return clock times if hardly any number is none, and some are from ten on; see `clock_codes`."""
-        points, n_missing = self.raw.points(Numeric(*self._limits(), integer=True))
-        column = self._curator(coded(points, "clock", CLOCK_NUMBERS), n_missing)
-        answer = column.histogram(
-            range(CLOCK_NUMBERS.size + 1), share=share, step=self.step, count_missing=True
-        )
-        others, _, late, missing = answer.values.tolist()
-        height = answer.above_noise(LEAST_FAILURE)
-        if late <= height or others > max(height, OTHER_NUMBERS * float(answer.values[:-1].sum())):
-            return None
-        has_missing = missing > answer.above_noise(MISSING_TAIL)
-        return Time(format=AS_NUMBER, nullable=has_missing, provenance="private")
-
-    def _key(self, share: Fraction) -> Column | None:
-        """Return an identifier if values hardly repeat, so that they name records.
-
-        Each record counts once: as the first whose value takes a place by hash, as a repetition, or as missing. Which
-        record is the first does not matter: adding one changes one of the three numbers by one. There are 2^26 places, so
-        that hardly any two values share one unless there are more than a few million.
-        """
-        n_present, n_missing = self.raw.numbers()
-        n_first = self.raw.places_taken()
-        every = CountedPoints(np.arange(2), np.array([n_first, n_present - n_first]))
-        column = self._curator(every.where(every.counts > 0), n_missing)
-        answer = column.histogram(range(3), share=share, step=self.step, count_missing=True)
-        first, repeated, missing = answer.values.tolist()
-        if first <= answer.above_noise(LEAST_FAILURE) or first * MOST_REPEATED < repeated:
-            return None
-        has_missing = missing > answer.above_noise(MISSING_TAIL)
-        return Identifier(integer=True, nullable=has_missing, provenance="private")
+    def _whole_points(self) -> tuple[Points, int]:
+        return self.raw.points(Numeric(*self._limits(), integer=True))
 
     def _whole(self, share: Fraction) -> Column:
         limits = self._limits()

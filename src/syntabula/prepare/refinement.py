@@ -287,9 +287,16 @@ class Refinement:
             return None
         lower, upper, _ = self.column.span()
         among = levels.others(unit, least=self.n_estimated * LEAST_OF_BIN / self.count)
-        return (
-            Others(levels.finest(lower, upper, among), float(levels.answer.values.sum())) if among else None
+        if not among:
+            return None
+        return Others(
+            levels.finest(lower, upper, among), self._n_present or float(levels.answer.values.sum())
         )
+
+    @property
+    def _n_present(self) -> float:
+        """Released number of values; 0 if it is not known, as where cells may be missing."""
+        return 0.0 if self.column.nullable else self.n_estimated
 
     def _atoms(self, column: ColumnCurator, unit: Fraction | None, others: Others | None) -> Atoms:
         declared = self.column.declared_atoms
@@ -306,6 +313,7 @@ class Refinement:
             others=others,
             count=self.count,
             n_estimated=self.n_estimated,
+            n_present=self._n_present,
             share=self.shares["atoms"],
             # No part of delta is set aside for small domains, all of whose values can be counted.
             delta=self.delta if needs_delta(lower, upper, integer) else Fraction(0),

@@ -12,6 +12,7 @@ from syntabula.marginals.asked_points import AskedPoints
 from syntabula.marginals.point_folds import OccupiedFold
 from syntabula.marginals.sorted_points import CodeFold, CountedPoints
 from syntabula.table.coding.column_codes import ordered_points, present_cells
+from syntabula.table.parts.labels import TextShape, shaped
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import Ordered
 
@@ -35,6 +36,10 @@ class SearchedColumn(Protocol):
 
     def labels(self, least: int) -> Mapping[Any, int]:
         """Return the number of records of each value; those of fewer than `least` records may be left out."""
+        ...
+
+    def shapes(self, shape: TextShape, least: int) -> Mapping[str, int]:
+        """Return the number of records of each shape of a text; those of fewer than `least` records may be left out."""
         ...
 
     def coded(self, code: CodeFold) -> CountedPoints:
@@ -67,6 +72,10 @@ class WholeColumn:
         """Return the number of records of each value."""
         del least
         return Counter(self._raw.values[~self._raw.missing].tolist())
+
+    def shapes(self, shape: TextShape, least: int) -> Mapping[str, int]:
+        """Return the number of records of each shape of a text."""
+        return shaped(self.labels(least), shape)
 
     def coded(self, code: CodeFold) -> CountedPoints:
         """Return codes of the present values with the number of records of each."""

@@ -182,9 +182,15 @@ def _public(statement: StatementFacts) -> list[str]:
     paid, found = {line.step for line in statement.lines}, statement.columns_of("private")
     here = [c for c in found if domain_step(c) in paid]
     earlier = [c for c in found if c not in here]
+    exact = statement.budget.currency == "none"
+    how = (
+        "found without privacy, by exact counts"
+        if exact
+        else "found under differential privacy, paid for above"
+    )
     for words, names in (
         ("stated by the custodian, independently of the data", statement.columns_of("public")),
-        ("found under differential privacy, paid for above", here),
+        (how, here),
         ("found under differential privacy by an earlier release, whose cost comes on top", earlier),
         ("READ OFF THE SENSITIVE TABLE, not protected", statement.columns_of("observed")),
     ):
@@ -202,26 +208,27 @@ def _public(statement: StatementFacts) -> list[str]:
     if statement.cut_off:
         parts = ", ".join(f"{name} ({part:.0%})" for name, part in statement.cut_off.items())
         lines += _wrapped(
-            "Of these columns, values beyond the bounds that were found are moved to the nearest bound (noisy "
-            f"fractions): {parts}. To keep them, state bounds in a schema."
+            "Of these columns, values beyond the bounds that were found are moved to the nearest bound "
+            f"({'fractions' if exact else 'noisy fractions'}): {parts}. To keep them, state bounds in a schema."
         )
     anew = statement.made_anew
     if anew:
-        exact = statement.budget.currency == "none"
         why = "the values" if exact else "noise hides every category, or the values"
         more = "" if exact else ", or raise epsilon or the share of preprocessing"
         lines += _wrapped(
             f"For {', '.join(anew)}, {why} are keys that hardly repeat: they are made anew, and only the number of "
-            f"missing cells{' and the form of keys' if exact else ''} was learned. To learn more, state the categories "
+            f"missing cells and, where most have one, the form of keys was learned. To learn more, state the categories "
             f"in a schema{more}."
         )
     return lines
 
 
 def _limits(statement: StatementFacts) -> list[str]:
+    # Without privacy there is nothing to add up, and nobody is protected.
+    added = "  Several releases from the same table add up: their epsilons must be added, and their deltas."
+    guarantee = [] if statement.budget.kind == "none" else [added, *_wrapped(_several_rows(statement))]
     return [
-        "  Several releases from the same table add up: their epsilons must be added, and their deltas.",
-        *_wrapped(_several_rows(statement)),
+        *guarantee,
         "  Scores that compare the synthetic with the real table are not part of this release and are not",
         "  private. Timing and memory of the computer that made the release are not covered.",
         f"  Made by syntabula {statement.version}, method {statement.method}.",

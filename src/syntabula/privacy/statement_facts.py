@@ -146,7 +146,8 @@ class StatementFacts:
         unit: Whom the guarantee protects.
         types_read: Whether the types of columns, or in JSON the set of columns, were inferred from the cells.
         stored_types: Undeclared columns whose stored types were used.
-        made_anew: Columns whose values are running numbers: keys, and texts in which noise hides every category.
+        made_anew: Columns whose values are running numbers, or keys of a pattern: keys, and texts in which noise hides
+            every category.
         cut_off: For columns whose bounds were found, the noisy fraction of the values beyond them, if it is worth saying;
             these values were moved to the nearest bound.
         rules: The schema's rules, which every row of the release satisfies.

@@ -31,6 +31,17 @@ def clock_codes(values: NDArray[Any]) -> NDArray[np.int64]:
 
 CLOCK_NUMBERS = CodeFold(clock_codes, 3)
 
+NO_CLOCK_TIME = 2400
+"""Code of a number that is no clock time."""
+
+
+def _each_clock_time(values: NDArray[Any]) -> NDArray[np.int64]:
+    return np.where(clock_codes(values) > 0, values, NO_CLOCK_TIME).astype(np.int64)
+
+
+EACH_CLOCK_TIME = CodeFold(_each_clock_time, NO_CLOCK_TIME + 1)
+"""Counts each clock time apart, and all other numbers as `NO_CLOCK_TIME`."""
+
 
 def are_clock_times(name: str, distinct: NDArray[Any]) -> bool:
     """Return whether the distinct whole numbers of a column look like clock times.

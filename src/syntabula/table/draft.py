@@ -104,6 +104,7 @@ def _note_of_rules(rules: Rules) -> str:
     told = [
         *(f"{name!r} follows from others" for name in rules.derive),
         *(f"{' <= '.join(map(repr, chain))}" for chain in rules.order),
+        *([f"{len(rules.require)} on values of two columns each"] if rules.require else []),
         *(f"{', '.join(map(repr, names))} are missing together" for names in rules.together),
     ]
     return (

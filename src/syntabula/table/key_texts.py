@@ -12,7 +12,7 @@ FEW_VALUES = 20
 MANY_VALUES = 1000
 """Text with more distinct values than this, in more than half of its cells, becomes an identifier."""
 
-_SPARE = 10
+SPARE_KEYS = 10
 """How many keys a pattern has at least for each that is seen."""
 
 
@@ -26,4 +26,4 @@ def hardly_repeat(n_distinct: int, n_cells: int) -> bool:
 def pattern_of_new_keys(keys: Collection[str]) -> str | None:
     """Return the pattern of distinct keys, if enough new ones can be made of it."""
     pattern = pattern_of(keys)
-    return None if pattern is None or KeyPattern.of(pattern).n_keys < _SPARE * len(keys) else pattern
+    return None if pattern is None or KeyPattern.of(pattern).n_keys < SPARE_KEYS * len(keys) else pattern

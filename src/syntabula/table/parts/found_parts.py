@@ -16,7 +16,7 @@ from syntabula.marginals.point_folds import BoundedFold, DistinctFold, OccupiedF
 from syntabula.marginals.sorted_points import CodeFold, CountedPoints
 from syntabula.table.coding.column_codes import ordered_points, present_cells
 from syntabula.table.parts.column_folds import MissingFold, PointFold, folded_columns
-from syntabula.table.parts.labels import LabelFold
+from syntabula.table.parts.labels import LabelFold, TextShape, shaped
 from syntabula.table.parts.points import asked_of
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import PhysicalType, RawColumn
@@ -75,7 +75,21 @@ class PartCells:
         if self.texts is not None:
             return self.texts
         assert self.buckets is not None
-        fold = LabelFold(None, self.buckets >= least)
+        return self._frequent(self.buckets, least)
+
+    def shapes(self, shape: TextShape, least: int) -> Mapping[str, int]:
+        """Return the number of records of each shape of a text; those of fewer than `least` records may be left out."""
+        if self.texts is not None:
+            return shaped(self.texts, shape)
+        fold = LabelFold(shape=shape)
+        state = folded_columns(self.parts, {self.name: (self.name, fold)})[self.name]
+        return fold.counts(state) if fold.holds(state) else self._frequent(fold.buckets(state), least, shape)
+
+    def _frequent(
+        self, buckets: NDArray[np.int64], least: int, shape: TextShape | None = None
+    ) -> Mapping[str, int]:
+        """Return the number of records of each text, or shape, in buckets of enough records."""
+        fold = LabelFold(None, buckets >= least, shape)
         return fold.counts(folded_columns(self.parts, {self.name: (self.name, fold)})[self.name])
 
     def coded(self, code: CodeFold) -> CountedPoints:

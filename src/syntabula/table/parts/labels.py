@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -19,6 +19,10 @@ _LONGEST = 64
 """The run of texts that were joined because they were many."""
 
 
+TextShape = Callable[[str], str | None]
+"""What is counted in the place of a text; None if it does not count. It can be pickled."""
+
+
 @dataclass(frozen=True, eq=False)
 class LabelFold(Fold[RawColumn]):
     """Counts the records of each text while there are few, and otherwise of each bucket of texts by hash.
@@ -26,10 +30,12 @@ class LabelFold(Fold[RawColumn]):
     Attributes:
         most: Largest number of texts that are held; None for no limit.
         among: Which buckets count [BUCKETS]; None for all.
+        shape: What counts in the place of each text; None for the text itself.
     """
 
     most: int | None = HELD_VALUES
     among: NDArray[np.bool_] | None = None
+    shape: TextShape | None = None
 
     def start(self) -> State:
         """Return the state of no records."""
@@ -37,7 +43,8 @@ class LabelFold(Fold[RawColumn]):
 
     def add(self, state: State, part: RawColumn) -> None:
         """Add the records of a part."""
-        self._add(state, texts_of(part))
+        texts = texts_of(part)
+        self._add(state, texts if self.shape is None else shaped(texts, self.shape))
 
     def merge(self, state: State, other: State) -> None:
         """Add a state of other records."""
@@ -101,6 +108,15 @@ def texts_of(raw: RawColumn) -> dict[str, int]:
         return dict(Counter(raw.cells[~raw.missing].tolist()))
     counts = np.bincount(raw.cells.places[~raw.missing], minlength=raw.cells.distinct.size)
     return {text: n for text, n in zip(raw.cells.distinct.tolist(), counts.tolist(), strict=True) if n}
+
+
+def shaped(counts: Mapping[str, int], shape: TextShape) -> Counter[str]:
+    """Return the number of records of each shape from that of each text."""
+    every: Counter[str] = Counter()
+    for text, number in counts.items():
+        if (found := shape(text)) is not None:
+            every[found] += number
+    return every
 
 
 def label_buckets(texts: list[str]) -> NDArray[np.int64]:

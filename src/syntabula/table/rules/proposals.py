@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -12,13 +13,13 @@ from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
 from syntabula.table.database import identifier
-from syntabula.table.database import quoted as text_literal
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.evaluation import plain_cells
-from syntabula.table.rules.expressions import MOST_CHARACTERS
+from syntabula.table.rules.following import Cells, bands, copies, day_parts, followers, varies
+from syntabula.table.rules.never_together import never_together
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.rules import Rules
-from syntabula.table.schema.columns import Boolean, Categorical, Column, Date, Datetime, Numeric, Ordered
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Datetime, Numeric, Ordered
 from syntabula.table.schema.schema import Schema
 
 _LOOKED_AT = 64
@@ -26,15 +27,13 @@ _LOOKED_AT = 64
 _MOST_SUMS = 300_000
 _MOST_TERMS = 4
 _MOST_ORDERS = 10
-_MOST_VALUES = 100
 _LEAST_ROWS = 20
-_ROWS_PER_VALUE = 10
 _OFTEN_EQUAL = 0.01
 
 
 def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
-    """Return rules that hold in every row of a table: sums, copies, columns that follow from another one, orders, and
-    columns missing together.
+    """Return rules that hold in every row of a table: sums, columns that follow from another one, orders, combinations
+    of values that do not occur, and columns missing together.
 
     Args:
         table: The table.
@@ -46,68 +45,24 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     if table.n_rows < _LEAST_ROWS:
         return None
     cells = {n: plain_cells(c, table.columns[n]) for n, c in schema.columns.items() if not _is_name(c)}
-    numbers = {n: v for n, v in cells.items() if isinstance(schema[n], Numeric) and _varies(*v)}
-    derive = dict(_copies(cells, schema)) | dict(_followers(cells, schema))
+    numbers = {n: v for n, v in cells.items() if isinstance(schema[n], Numeric) and varies(*v)}
+    derive: dict[str, str] = {}
+    for following in (copies, partial(day_parts, table=table), bands, followers):
+        derive |= following(_without(cells, derive), schema)
     derive |= {n: e for n, e in _sums(numbers) if n not in derive}
-    left = {n: v for n, v in cells.items() if n not in derive}
-    found = Rules(
-        derive=derive, order=_orders(left, schema), together=_together(left, schema), provenance="observed"
-    )
+    left = _without(cells, derive)
+    order, together = _orders(left, schema), _together(left, schema)
+    require = never_together(left, schema, orders=order, together=together)
+    found = Rules(derive=derive, order=order, require=require, together=together, provenance="observed")
     return _holding(found, table, schema)
+
+
+def _without(cells: Cells, names: Collection[str]) -> Cells:
+    return {name: found for name, found in cells.items() if name not in names}
 
 
 def _is_name(column: Column) -> bool:
     return not isinstance(column, Ordered | Categorical | Boolean)
-
-
-def _varies(values: NDArray[Any], missing: NDArray[np.bool_]) -> bool:
-    present = values[~missing]
-    return present.size > 0 and bool((present != present[0]).any())
-
-
-Cells = Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]]
-
-
-def _copies(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
-    seen: dict[bytes, str] = {}
-    for name, (values, missing) in cells.items():
-        if values.dtype == object or not _varies(values, missing):
-            continue
-        key = repr((values.dtype, schema[name].kind)).encode() + values.tobytes() + missing.tobytes()
-        first = seen.setdefault(key, name)
-        if first != name:
-            yield name, identifier(first)
-
-
-def _followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
-    """Yield columns of few values that follow from another column of few values, as CASE expressions."""
-    few: dict[str, tuple[NDArray[np.intp], list[Any]]] = {}
-    for name, (values, missing) in cells.items():
-        if missing.any() or isinstance(schema[name], Date | Datetime):
-            continue
-        distinct, codes = np.unique(values, return_inverse=True)
-        if 1 < distinct.size <= _MOST_VALUES and distinct.size * _ROWS_PER_VALUE <= values.size:
-            few[name] = codes, distinct.tolist()
-    taken: set[str] = set()
-    for source, (own, labels) in few.items():
-        for name, (codes, others) in few.items():
-            if name == source or name in taken or source in taken or len(others) > len(labels):
-                continue
-            pairs = np.unique(own * len(others) + codes)
-            if pairs.size != len(labels):
-                continue
-            whens = [
-                f"WHEN {_constant(labels[p // len(others)])} THEN {_constant(others[p % len(others)])}"
-                for p in pairs
-            ]
-            expression = f"CASE {identifier(source)} {' '.join(whens)} END"
-            if len(expression) <= MOST_CHARACTERS:
-                taken.add(name)
-                yield name, expression
-
-
-def _constant(value: object) -> str:
-    return text_literal(value) if isinstance(value, str) else str(value)
 
 
 def _sums(numbers: Cells) -> Iterator[tuple[str, str]]:
@@ -146,7 +101,7 @@ def _orders(cells: Cells, schema: Schema) -> list[list[str]]:
     """Return pairs of columns in an order: dates and times, and numbers that are often equal."""
     families: dict[tuple[type[Column], str | None], list[str]] = {}
     for name, column in schema.columns.items():
-        if name in cells and isinstance(column, Ordered) and _varies(*cells[name]):
+        if name in cells and isinstance(column, Ordered) and varies(*cells[name]):
             zone = column.timezone if isinstance(column, Datetime) else None
             families.setdefault((type(column), zone), []).append(name)
     found: list[tuple[float, list[str]]] = []
@@ -189,15 +144,19 @@ def _together(cells: Cells, schema: Schema) -> list[list[str]]:
 
 def _holding(found: Rules, table: RawTable, schema: Schema) -> Rules | None:
     """Return the rules that can be declared and that no row breaks."""
+    if not len(found) or _holds(found, table, schema):
+        return found if len(found) else None
     singles = [
         *(Rules(derive={n: e}, provenance="observed") for n, e in found.derive.items()),
         *(Rules(order=[chain], provenance="observed") for chain in found.order),
+        *(Rules(require=[condition], provenance="observed") for condition in found.require),
         *(Rules(together=[names], provenance="observed") for names in found.together),
     ]
     kept = [one for one in singles if _holds(one, table, schema)]
     whole = Rules(
         derive={n: e for one in kept for n, e in one.derive.items()},
         order=[chain for one in kept for chain in one.order],
+        require=[condition for one in kept for condition in one.require],
         together=[names for one in kept for names in one.together],
         provenance="observed",
     )

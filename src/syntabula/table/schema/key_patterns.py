@@ -192,17 +192,22 @@ def pattern_of(keys: Iterable[str]) -> str | None:
         characters = {key[place] for key in distinct}
         if len(characters) == 1 and not characters <= set(string.digits):
             (only,) = characters
-            part: str | None = only if only.isalnum() or only in _PLAIN else f"\\{only}"
+            part: str | None = character_itself(only)
         else:
             part = next((c for c, members in _CLASSES.items() if characters <= set(members)), None)
         if part is None:
             return None
         parts.append(part)
-    return _shortened(parts)
+    return shortened_pattern(parts)
 
 
-def _shortened(parts: list[str]) -> str:
-    """Return parts as one pattern, with counts."""
+def character_itself(character: str) -> str:
+    """Return the part of a pattern that is one character and no other."""
+    return character if character.isalnum() or character in _PLAIN else f"\\{character}"
+
+
+def shortened_pattern(parts: Iterable[str]) -> str:
+    """Return the parts of a pattern, one for each place, as one pattern with counts."""
     found: list[tuple[str, int]] = []
     for part in parts:
         if found and found[-1][0] == part and len(part) > 1:

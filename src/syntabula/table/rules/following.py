@@ -1,0 +1,179 @@
+"""Columns that follow from a single other one in every row: copies, parts of a day, bands of a number, and groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.table.database import identifier
+from syntabula.table.database import quoted as text_literal
+from syntabula.table.raw import RawTable
+from syntabula.table.rules.evaluation import rows_database, values_of
+from syntabula.table.rules.expressions import MOST_CHARACTERS, Expression, alias
+from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Numeric
+from syntabula.table.schema.schema import Schema
+
+Cells = Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]]
+"""For each column its values as numbers, flags or texts [n], and which are missing [n]; see `plain_cells`."""
+
+_DAY_PARTS = (
+    "year({0})", "quarter({0})", "month({0})", "day({0})", "week({0})", "dayofyear({0})",
+    "isodow({0})", "dayofweek({0})", "isodow({0}) - 1", "isodow({0}) >= 6", "(isodow({0}) >= 6)::INTEGER",
+    "year({0}) * 100 + month({0})", "dayname({0})", "left(dayname({0}), 3)", "monthname({0})", "left(monthname({0}), 3)",
+)  # fmt: skip
+"""Parts of a day in SQL; weeks begin on Monday (`isodow`, 1 to 7) or on Sunday (`dayofweek`, 0 to 6)."""
+_CLOCK_PARTS = ("{0}::DATE", "hour({0})", "minute({0})")
+_TRIED_ROWS = 500
+"""Rows on which parts are tried before all rows are checked."""
+_MOST_VALUES = 100
+_ROWS_PER_VALUE = 10
+_MOST_BANDS = 20
+_LEAST_OF_A_BAND = 5
+_VALUES_PER_BAND = 2
+
+
+def varies(values: NDArray[Any], missing: NDArray[np.bool_]) -> bool:
+    """Return whether a column has two different values."""
+    present = values[~missing]
+    return present.size > 0 and bool((present != present[0]).any())
+
+
+def constant(value: object) -> str:
+    """Return a value as SQL."""
+    return text_literal(value) if isinstance(value, str) else str(value)
+
+
+def copies(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
+    """Yield columns that are equal to an earlier one."""
+    seen: dict[bytes, str] = {}
+    for name, (values, missing) in cells.items():
+        if values.dtype == object or not varies(values, missing):
+            continue
+        key = repr((values.dtype, schema[name].kind)).encode() + values.tobytes() + missing.tobytes()
+        first = seen.setdefault(key, name)
+        if first != name:
+            yield name, identifier(first)
+
+
+def day_parts(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tuple[str, str]]:
+    """Yield columns that are a part of a day or time on some rows, such as its weekday."""
+    sources = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])]
+    targets = [n for n in cells if isinstance(schema[n], Numeric | Categorical | Boolean | Date)]
+    taken: set[str] = set()
+    for source in sources:
+        missing = cells[source][1]
+        rows = np.flatnonzero(~missing)[:_TRIED_ROWS]
+        parts = _DAY_PARTS if isinstance(schema[source], Date) else _CLOCK_PARTS + _DAY_PARTS
+        place = alias([*schema.columns].index(source))
+        expressions = [Expression(p.format(identifier(source)), (source,), p.format(place)) for p in parts]
+        few = {source: table.columns[source].take(rows)}
+        with rows_database() as database:
+            found = values_of(database, schema.columns, few, rows.size, expressions)
+        for name in targets:
+            if name == source or name in taken or not np.array_equal(cells[name][1], missing):
+                continue
+            values = cells[name][0][rows]
+            for expression, part in zip(expressions, found, strict=True):
+                if _equals(values, part.values, is_day=part.physical.kind == "date", of=schema[name]):
+                    taken.add(name)
+                    yield name, expression.text
+                    break
+
+
+def _equals(values: NDArray[Any], part: NDArray[Any], *, is_day: bool, of: object) -> bool:
+    if isinstance(of, Date) != is_day or (values.dtype == object) != (part.dtype == object):
+        return False
+    return (values.dtype == np.bool_) == (part.dtype == np.bool_) and bool((values == part).all())
+
+
+def bands(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
+    """Yield columns of few labels each of which holds a range of a number, as CASE expressions."""
+    numbers = [n for n in cells if isinstance(schema[n], Numeric)]
+    taken: set[str] = set()
+    for name, (labels, missing) in cells.items():
+        if not isinstance(schema[name], Categorical | Boolean):
+            continue
+        distinct, codes = np.unique(labels[~missing], return_inverse=True)
+        if not 1 < distinct.size <= _MOST_BANDS or np.bincount(codes).min() < _LEAST_OF_A_BAND:
+            continue
+        for source in numbers:
+            values, gaps = cells[source]
+            if source in taken or not np.array_equal(gaps, missing):
+                continue
+            cuts = _cuts(values[~gaps], codes, distinct.size)
+            if cuts is not None:
+                taken.add(name)
+                yield name, _as_case(source, cuts, distinct.tolist(), has_gaps=bool(gaps.any()))
+                break
+
+
+def _cuts(values: NDArray[Any], codes: NDArray[np.intp], n_labels: int) -> list[tuple[float, int]] | None:
+    """Return for each label but the last the number below which it ends, and its code; None if ranges overlap."""
+    least, most = np.full(n_labels, np.inf), np.full(n_labels, -np.inf)
+    np.minimum.at(least, codes, values)
+    np.maximum.at(most, codes, values)
+    order = np.argsort(least, kind="stable")
+    if (most[order[:-1]] >= least[order[1:]]).any():
+        return None
+    if np.unique(values).size < _VALUES_PER_BAND * n_labels:
+        return None
+    ends = zip(most[order[:-1]].tolist(), least[order[1:]].tolist(), strict=True)
+    cuts = [_roundest(low, high) for low, high in ends]
+    return [*zip(cuts, order[:-1].tolist(), strict=True), (math.inf, int(order[-1]))]
+
+
+def _roundest(low: float, high: float) -> float:
+    """Return the roundest number above `low` and up to `high`."""
+    for places in range(-15, 16):
+        scale = 10.0**places
+        rounded = math.floor(high * scale) / scale
+        if low < rounded <= high:
+            return rounded
+    return high
+
+
+def _as_case(source: str, cuts: list[tuple[float, int]], labels: list[Any], *, has_gaps: bool) -> str:
+    column = identifier(source)
+    whens = [f"WHEN {column} IS NULL THEN NULL"] if has_gaps else []
+    whens += [f"WHEN {column} < {_number(cut)} THEN {constant(labels[code])}" for cut, code in cuts[:-1]]
+    return f"CASE {' '.join(whens)} ELSE {constant(labels[cuts[-1][1]])} END"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
+    """Yield columns of few values that follow from another column of few values, as CASE expressions."""
+    few: dict[str, tuple[NDArray[np.intp], list[Any]]] = {}
+    rare: dict[str, int] = {}
+    for name, (values, missing) in cells.items():
+        if missing.any() or isinstance(schema[name], Date | Datetime):
+            continue
+        distinct, codes = np.unique(values, return_inverse=True)
+        if 1 < distinct.size <= _MOST_VALUES and distinct.size * _ROWS_PER_VALUE <= values.size:
+            few[name] = codes, distinct.tolist()
+            rare[name] = values.size - int(np.bincount(codes).max())
+    taken: set[str] = set()
+    for source, (own, labels) in few.items():
+        for name, (codes, others) in few.items():
+            if name == source or name in taken or source in taken or len(others) > len(labels):
+                continue
+            # A column that is nearly constant follows from many others by chance.
+            if rare[name] < len(labels):
+                continue
+            pairs = np.unique(own * len(others) + codes)
+            if pairs.size != len(labels):
+                continue
+            whens = [
+                f"WHEN {constant(labels[p // len(others)])} THEN {constant(others[p % len(others)])}"
+                for p in pairs
+            ]
+            expression = f"CASE {identifier(source)} {' '.join(whens)} END"
+            if len(expression) <= MOST_CHARACTERS:
+                taken.add(name)
+                yield name, expression
