@@ -43,6 +43,6 @@ class TestAuto:
         assert planned.code == made.code == 0, planned.err + made.err
         choice = json.loads(facts.out)["choice"]
         assert choice["method"] == "independent"
-        assert "argn was left out, as it may take" in choice["reason"]
+        assert "synthpop was left out, as it may take" in choice["reason"]
         assert "independent, because no other method is available" in " ".join(planned.out.split())
         assert "independent, because no other method is available" in " ".join(made.out.split())

@@ -30,6 +30,19 @@ def test_rows_follow_the_records_in_any_order_of_columns(first: tuple[str, ...])
     assert np.abs(cell_shares(made) - cell_shares(records())).sum() / 2 < 0.06
 
 
+def test_columns_of_few_codes_come_first_and_those_of_many_as_in_the_table() -> None:
+    domain = Domain(
+        ("fine", "finest", "class", "finer", "sex"), (200, 900, 7, 150, 2), frozenset({"fine", "finer"})
+    )
+    rng = np.random.default_rng(0)
+    table = EncodedTable(domain, tuple(rng.integers(0, size, 300).astype(np.uint16) for size in domain.sizes))
+
+    usual, named = fitted("column_trees", table), fitted("column_trees", table, ColumnTrees(first=("finer",)))
+
+    assert usual.order(domain) == ["sex", "class", "fine", "finest", "finer"]
+    assert named.order(domain) == ["finer", "sex", "class", "fine", "finest"]
+
+
 class TestGiven:
     def test_columns_that_come_first_are_taken_exactly(self, model: ColumnTrees) -> None:
         given = records(3_000).project(["b", "a"])

@@ -111,6 +111,26 @@ class TestDraws:
         # Some standard deviations of .002 each; one in a million is 4.9 of them.
         assert np.abs(np.bincount(drawn, minlength=63) / 60_000 - wanted).max() < 0.0105
 
+    def test_rows_of_a_leaf_share_its_donors_out(self, ordered: bool) -> None:
+        predictors, target = records()
+        tree = grown(ordered=ordered)
+        leaves = node_of(tree.nodes, tree.ranks, predictors, SIZES, 2_000)
+
+        drawn = tree.draw(predictors, SIZES, 2_000, np.random.default_rng(0))
+
+        # As many rows as records are in each leaf, so that each donor's share is its count.
+        for leaf in np.unique(leaves):
+            assert sorted(drawn[leaves == leaf]) == sorted(target[leaves == leaf])
+
+    def test_columns_do_not_depend_on_each_other_by_the_order_of_rows(self, ordered: bool) -> None:
+        tree = grow(records()[1], 63, [], [], ordered=ordered, ordered_predictors=[], **OPTIONS)
+        rng = np.random.default_rng(0)
+
+        first, second = (tree.draw([], [], 10_000, rng) for _ in range(2))
+
+        # A correlation of chance has a standard deviation of .01; one in a million is 4.9 of them.
+        assert abs(np.corrcoef(first, second)[0, 1]) < 0.049
+
     def test_shares_are_those_of_records_between_two_codes(self, ordered: bool) -> None:
         predictors, target = records()
         tree = grown(ordered=ordered)

@@ -73,21 +73,22 @@ def chosen(release: st.Release) -> str:
 
 
 class TestChoice:
-    def test_argn_is_the_first_choice(self, installed: set[str]) -> None:
+    def test_synthpop_is_the_first_choice_with_a_word_on_repeated_records(self, installed: set[str]) -> None:
         choice = auto().plan(schema(), MANY).choice
 
-        assert choice.method == "argn"
+        assert choice.method == "synthpop"
+        assert "they may repeat records" in choice.reason
         assert "left out" not in choice.reason
 
     @pytest.mark.parametrize(
         ("too_slow", "method"),
         [
-            (["argn"], "private-gsd"),
-            (["argn", "private-gsd"], "circuit"),
-            (["argn", "private-gsd", "circuit"], "synthpop"),
-            (["argn", "circuit", "synthpop", "private-gsd"], "mst"),
-            (["argn", "circuit", "synthpop", "private-gsd", "mst"], "independent"),
-            (["argn", "circuit", "synthpop", "private-gsd", "mst", "independent"], "independent"),
+            (["synthpop"], "argn"),
+            (["synthpop", "argn"], "private-gsd"),
+            (["synthpop", "argn", "private-gsd"], "circuit"),
+            (["synthpop", "argn", "private-gsd", "circuit"], "mst"),
+            (["synthpop", "argn", "private-gsd", "circuit", "mst"], "independent"),
+            (["synthpop", "argn", "private-gsd", "circuit", "mst", "independent"], "independent"),
         ],
     )
     def test_what_takes_too_long_is_left_out_and_the_reason_says_so(
@@ -101,33 +102,43 @@ class TestChoice:
         for key in set(too_slow) - {"independent"}:
             assert f"{key} was left out, as it may take 31 s, above 30" in choice.reason
 
-    def test_few_rows_get_private_gsd_and_argn_where_it_takes_too_long(
+    def test_few_rows_get_private_gsd_and_synthpop_where_it_takes_too_long(
         self, installed: set[str], seconds: dict[str, float]
     ) -> None:
         assert auto().plan(schema(), FEW).choice.method == "private-gsd"
-        assert auto().plan(schema(), MANY).choice.method == "argn"
+        assert auto().plan(schema(), MANY).choice.method == "synthpop"
 
         seconds["private-gsd"] = 31.0
-        assert auto({"max_seconds": 30.0}).plan(schema(), FEW).choice.method == "argn"
+        assert auto({"max_seconds": 30.0}).plan(schema(), FEW).choice.method == "synthpop"
 
     def test_planned_seconds_grow_with_rows_and_decide(self, installed: set[str]) -> None:
         short, long = (auto({"max_seconds": 300.0}).plan(schema(), n).choice for n in (MANY, 10**9))
 
-        assert short.method == "argn"
-        assert long.method != "argn"
+        assert short.method == "synthpop"
+        assert long.method != "synthpop"
 
     def test_little_memory_leaves_out_what_needs_more(self, installed: set[str]) -> None:
-        choice = auto(memory_mb=0.5).plan(schema(), MANY).choice
+        choice = auto(memory_mb=0.5).plan(schema(), 10**6).choice
 
-        assert "argn was left out, as it may take" in choice.reason
+        assert "synthpop was left out, as it may take" in choice.reason
         assert "MB" in choice.reason
 
     @pytest.mark.parametrize(
         ("missing", "columns", "method", "said"),
         [
-            ({TORCH}, 3, "private-gsd", "argn was left out, as the extra 'neural' (torch) is not installed"),
-            ({TORCH}, 2, "synthpop", "circuit was left out, as the extra 'neural' (torch) is not installed"),
-            ({TORCH, TREES}, 2, "mst", "the extra 'evaluate' (sklearn) is not installed"),
+            ({TREES}, 3, "argn", "synthpop was left out, as the extra 'evaluate' (sklearn) is not installed"),
+            (
+                {TORCH, TREES},
+                3,
+                "private-gsd",
+                "argn was left out, as the extra 'neural' (torch) is not installed",
+            ),
+            (
+                {TORCH, TREES},
+                2,
+                "mst",
+                "circuit was left out, as the extra 'neural' (torch) is not installed",
+            ),
         ],
     )
     def test_what_is_not_installed_is_left_out(
@@ -139,11 +150,6 @@ class TestChoice:
 
         assert choice.method == method
         assert said in choice.reason
-
-    def test_synthpop_comes_with_a_word_on_repeated_records(self, installed: set[str]) -> None:
-        installed.remove(TORCH)
-
-        assert "they may repeat records" in auto().plan(schema(2), MANY).choice.reason
 
     def test_two_columns_without_extras_get_mst_and_one_is_independent(self, installed: set[str]) -> None:
         installed.clear()
@@ -164,7 +170,7 @@ class TestChoice:
         own, _ = auto().chosen_for(table)
         given, _ = auto(bins=7, seed=5, memory_mb=900.0).chosen_for(table)
 
-        assert (own.preprocessing, own.rare) == (st.ARGN(epsilon=math.inf).preprocessing, own.rare)
+        assert own.preprocessing == st.Synthpop(epsilon=math.inf).preprocessing
         assert own.preprocessing.discretizer == "fine"
         assert (given.bins, given.seed, given.memory_mb) == (7, 5, 900.0)
         assert given.budget == auto().budget
@@ -174,7 +180,7 @@ class TestFit:
     @pytest.mark.usefixtures("few_steps")
     @pytest.mark.parametrize(
         ("missing", "columns", "method"),
-        [(set(), 3, "argn"), ({TORCH}, 2, "synthpop"), ({TORCH, TREES}, 3, "private-gsd")],
+        [({TREES}, 3, "argn"), ({TORCH}, 2, "synthpop"), ({TORCH, TREES}, 3, "private-gsd")],
     )
     def test_each_learns_and_its_release_is_saved_and_says_why(
         self, missing: set[str], columns: int, method: str, installed: set[str], tmp_path: Path

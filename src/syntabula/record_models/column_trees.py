@@ -26,6 +26,7 @@ from syntabula.record_models.trees import Tree, grow
 _ROWS_AT_ONCE = 100_000
 _TRIED_ROWS = 50
 _NEAR = 0.02
+_FEW_CODES = 100
 _TIMED_ROWS, _TIMED_PREDICTORS, _TIMED_CODES = 2000, 6, 100
 _BYTES_PER_NODE, _BYTES_PER_DONOR = 16, 12
 
@@ -44,8 +45,10 @@ class ColumnTrees(LookupModel):
         least_leaf: Fewest records in a leaf.
         least_split: Fewest records of a node that is split; None for three times `least_leaf`.
         complexity: Part of a column's impurity that a split must take away.
-        first: Columns that are drawn before the others, in this order. Values given of the columns that come first
-            hold exactly; of others they are met by choosing among rows that are tried.
+        first: Columns that are drawn before the others, in this order. Without a budget the others follow, those of the
+            fewest codes first and those of 100 and more in the order of the table, and a trained model names all of them
+            here. Values given of the columns
+            that come first hold exactly; of others they are met by choosing among rows that are tried.
     """
 
     kind: ClassVar[str] = "column_trees"
@@ -102,14 +105,14 @@ class ColumnTrees(LookupModel):
         """
         del training
         trees: list[Tree] = []
-        order = self.order(domain)
+        order = self._few_codes_first(domain)
         for position, column in enumerate(order):
             progress(f"{TRAIN}: column {position + 1} of {len(order)}", position / len(order))
             before = order[:position] if records.n_rows else []
             trees.append(self._grown(records, column, before, seed))
         progress(TRAIN, 1.0)
         total = float(max(records.n_rows, 1))
-        return self.of_trees(domain, total, one_way, trees)
+        return replace(self, first=tuple(order)).of_trees(domain, total, one_way, trees)
 
     def of_trees(
         self, domain: Domain, total: float, one_way: Mapping[str, FloatArray], trees: Sequence[Tree]
@@ -200,6 +203,14 @@ class ColumnTrees(LookupModel):
         lowest = np.searchsorted(middles, middles[places] - _NEAR, side="left")
         highest = np.searchsorted(middles, middles[places] + _NEAR, side="right") - 1
         return lookup.codes[np.minimum(lowest, places)], lookup.codes[np.maximum(highest, places)]
+
+    def _few_codes_first(self, domain: Domain) -> list[str]:
+        """Return all columns, of which those that are not named begin with the ones of fewest codes, up to `_FEW_CODES`.
+
+        A class that comes last is as good as one tree tells it; where it comes first, each number is learned given it.
+        """
+        others = sorted(self.order(domain), key=lambda column: min(domain.size(column), _FEW_CODES))
+        return [*dict.fromkeys((*self.first, *others))]
 
     def order(self, domain: Domain) -> list[str]:
         """Return all columns in the order in which they are drawn.

@@ -42,6 +42,9 @@ class Tree:
     ) -> Codes:
         """Draw one code for each of n rows.
 
+        Each row has the distribution of its leaf. Rows of the same leaf share its donors out: each code is drawn as often
+        as its share says, within two.
+
         Args:
             predictors: Codes [n] of each predictor.
             sizes: Number of codes of each.
@@ -50,7 +53,8 @@ class Tree:
         """
         first, last = self._donors_of(predictors, sizes, n)
         low, high = self._heights[first], self._heights[last]
-        place = low + (rng.random(n) * (high - low)).astype(np.int64)
+        # Rounding may make a number 1.
+        place = np.minimum(low + (_spread(first, rng) * (high - low)).astype(np.int64), high - 1)
         drawn: Codes = self.donors[np.searchsorted(self._heights, place, side="right") - 1]
         return drawn
 
@@ -174,6 +178,19 @@ def grow(
     nodes[numbers, ABOVE] = np.searchsorted(found, numbers, side="right")
     joined = np.concatenate([*ranks, np.zeros(0, dtype=np.int32)])
     return Tree(nodes, joined, codes.astype(code_dtype(n_codes)), counts.astype(np.uint32))
+
+
+def _spread(leaves: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return a number from 0 to 1 for each row, evenly drawn, and spread evenly over rows of the same leaf [n]."""
+    n = len(leaves)
+    # Each column has an order of its own, or rows that come first would have the lowest codes in all of them.
+    rows = rng.permutation(n)
+    rows = rows[np.argsort(leaves[rows], kind="stable")]
+    starts = np.flatnonzero(np.diff(leaves[rows], prepend=-1))
+    held = np.diff(starts, append=n)
+    numbers = np.empty(n)
+    numbers[rows] = (np.arange(n) - np.repeat(starts, held) + rng.random(n)) / np.repeat(held, held)
+    return numbers
 
 
 def _nodes(grown: object) -> NDArray[np.int32]:

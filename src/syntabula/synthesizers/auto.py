@@ -30,11 +30,12 @@ class Auto(Marginal):
     noisy number of records, and noisy dependences of all pairs. See Automatic for the rules. The release's
     `privacy.choice` names the method and the reason; the statement shows them.
 
-    With an infinite epsilon Private-GSD learns small tables, and ARGN larger ones. Where a method may exceed the limits
-    of memory or time (`max_seconds`), by its plan for the number of rows and columns, or its extra is not installed, the
-    next is taken: ARGN, Private-GSD, Circuit, Synthpop, whose rows may repeat records, MST. Settings left as they are
-    (`bins`, `preprocessing`, `rare`) are those of the chosen method.
-    benchmarks/results/without_privacy.md has the figures.
+    With an infinite epsilon Synthpop learns tables of 1,000 rows and more, and Private-GSD smaller ones. Rows of Synthpop
+    may repeat records: take ARGN by name where they must not, or where any columns are to be given exactly. Where a
+    method may exceed the limits of memory or time (`max_seconds`), by its plan for the number of rows and columns, or its
+    extra is not installed, the next is taken: Synthpop, ARGN, Private-GSD, Circuit, MST. Settings left as they are
+    (`bins`, `preprocessing`, `rare`) are those of the chosen method. benchmarks/results/without_privacy.md has the
+    figures.
 
     Guarantee: that of the chosen method with the budget that the choice leaves, composed with the choice itself: GDP
     or zCDP, Gaussian noise on the count and on the dependences (Laplace noise with a pure budget), at most a
@@ -80,8 +81,8 @@ class Auto(Marginal):
 _FEWEST_COLUMNS = 3
 """Private-GSD takes pairs, of which there is one at most in fewer columns."""
 
-SMALL_ROWS = 2_000
-"""Private-GSD comes before ARGN for fewer rows: between 1,000 and 3,000 rows of ARGN became harder to tell."""
+SMALL_ROWS = 1_000
+"""Private-GSD comes before Synthpop for fewer rows, of which trees have few leaves."""
 
 
 class Offer(NamedTuple):
@@ -100,10 +101,15 @@ class Offer(NamedTuple):
     extra: str = ""
 
 
+_SYNTHPOP = Offer(
+    "synthpop",
+    "privacy is switched off, and its rows were nearest to real ones on the whole, in seconds; they may repeat records",
+    "sklearn",
+    "evaluate",
+)
 _ARGN = Offer(
     "argn",
-    "privacy is switched off, and no rows were harder to tell from real ones than its own, among methods that do "
-    "not repeat records",
+    "privacy is switched off, and its rows are hard to tell from real ones and were seldom near to a learned record",
     "torch",
     "neural",
 )
@@ -113,20 +119,14 @@ _CIRCUIT = Offer(
     "torch",
     "neural",
 )
-_SYNTHPOP = Offer(
-    "synthpop",
-    "privacy is switched off, and its rows were hard to tell from real ones; they may repeat records",
-    "sklearn",
-    "evaluate",
-)
 _ALL_PAIRS = Offer(
     "private-gsd",
-    "privacy is switched off, and all pairs of columns can be measured exactly; its rows came next to those of argn",
+    "privacy is switched off, and all pairs of columns can be measured exactly",
 )
 _FEW_ROWS = Offer(
     "private-gsd",
-    f"privacy is switched off, and with fewer than {SMALL_ROWS:,} rows exact pairs of columns were the better teacher "
-    "on the whole",
+    f"privacy is switched off, and with fewer than {SMALL_ROWS:,} rows exact pairs of columns were a good teacher, "
+    "which repeats no records",
 )
 _TREE = Offer("mst", "privacy is switched off, and a tree of pairs is learned in the least time")
 _SINGLE = Offer("independent", "no other method is available")
@@ -166,10 +166,10 @@ def _offers(table: TableFacts) -> Iterator[Offer]:
     has_pairs, is_small = table.n_columns >= _FEWEST_COLUMNS, table.n_rows < SMALL_ROWS
     if has_pairs and is_small:
         yield _FEW_ROWS
-    yield _ARGN
+    yield from (_SYNTHPOP, _ARGN)
     if has_pairs and not is_small:
         yield _ALL_PAIRS
-    yield from (_CIRCUIT, _SYNTHPOP, _TREE, _SINGLE)
+    yield from (_CIRCUIT, _TREE, _SINGLE)
 
 
 def _made(auto: Settings, selector: Automatic, key: str) -> Settings:

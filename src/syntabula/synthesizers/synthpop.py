@@ -20,19 +20,21 @@ class Synthpop(FromRecords):
     """Grow a tree for each column given the columns before it, and draw rows from records in the same leaf.
 
     Nowok, Raab, Dibben (2016), "synthpop: Bespoke Creation of Synthetic Data in R" (its default method, CART): columns
-    are visited in the order of the table, the first is drawn from its one-way marginal, and a tree is grown down to five
-    records a leaf. Departures: a number is predicted by its rank among the records, so that a few large values
-    decide no split, and drawn as a code whose values are spread within; missing cells are a code like
-    others; a split must take impurity away, where rpart prunes those that change no majority; a predictor without an
-    order is split by the order in which its codes predict the column.
+    are visited one after another, the first is drawn from its one-way marginal, and a tree is grown down to five
+    records a leaf. Departures: columns of few codes come first, so that numbers are learned given a label, where
+    synthpop takes the order of the table; rows share out the records of their leaf instead of drawing them one by one;
+    a number is predicted by its rank among the records, so that a few large values decide no split, and drawn as a code
+    whose values are spread within; missing cells are a code like others; a split must take impurity away, where rpart
+    prunes those that change no majority; a predictor without an order is split by the order in which its codes predict
+    the column.
 
-    With a budget it stands where dp-synthpop (the library dpart) stands. Columns are visited in the same order, and each
-    is drawn given those before it, but from a tree that grows by noisy counts (`record_models.noisy_trees`). dpart fits a
-    logistic or linear regression to each column; it takes norms, categories and bounds from the data, and its
-    residual scale has no bounded sensitivity. Here two fifths of the budget measure one-way marginals and a tenth how far
-    pairs of columns depend on each other; these say by which columns a tree splits. The rest pays for one
-    table of noisy counts per level of each tree, by which leaves are split, joined and filled. Leaves keep
-    the one-way marginals, so that a budget too small for trees gives what `Independent` does.
+    With a budget it stands where dp-synthpop (the library dpart) stands. Columns are visited in the order of the table,
+    and each is drawn given those before it, but from a tree that grows by noisy counts (`record_models.noisy_trees`).
+    dpart fits a logistic or linear regression to each column; it takes norms, categories and bounds from the data, and
+    its residual scale has no bounded sensitivity. Here two fifths of the budget measure one-way marginals and a tenth
+    how far pairs of columns depend on each other; these say by which columns a tree splits. The rest pays for one table
+    of noisy counts per level of each tree, by which leaves are split, joined and filled. Leaves keep the one-way
+    marginals, so that a budget too small for trees gives what `Independent` does.
 
     Guarantee: that of the budget, of any kind. With an infinite epsilon there is none: leaves hold the codes of
     as few as five records, exactly, and rows may repeat records. Time: growing the trees, as `plan` measures it.
