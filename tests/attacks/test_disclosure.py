@@ -99,6 +99,7 @@ class TestScore:
 
 
 class TestResuming:
+    @pytest.mark.thorough
     def test_what_is_done_is_not_done_again_and_the_score_is_the_same(self, tmp_path):
         given = {"n_shadows": 6, "n_draws": 2, "baselines": False}
         method = st.Independent(epsilon=1.0)

@@ -87,6 +87,7 @@ def fits(log: str) -> int:
 
 
 class TestALeak:
+    @pytest.mark.thorough
     def test_every_attack_finds_the_target_in_a_copy_of_the_table(self):
         found = st.attack(table(), attacks.Self(), SCHEMA, attacks=ALL, n_shadows=80)
 
@@ -96,6 +97,7 @@ class TestALeak:
             assert result.tpr_at_fpr[0.001] == 1.0
             assert result.epsilon_lower > 1.5
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("part", ["histogram", "correlation"])
     def test_the_further_features_of_groundhog_find_it_too(self, part):
         hog = attacks.GroundHog(parts=(part,))
@@ -133,6 +135,7 @@ class TestALeak:
 
 
 class TestNoLeak:
+    @pytest.mark.thorough
     def test_a_fit_whose_domains_noise_hides_is_an_answer_and_no_failure(self):
         hidden = st.Independent(epsilon=1e-4)
         with pytest.raises(PrivateDomainError):
@@ -225,6 +228,7 @@ class TestResuming:
         with pytest.raises(ArgumentError, match="another table, method or setting"):
             st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path, **change)
 
+    @pytest.mark.thorough
     def test_another_table_or_method_is_not_mixed_in(self, tmp_path):
         st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
         other = table()
@@ -235,6 +239,7 @@ class TestResuming:
         with pytest.raises(ArgumentError, match="another table"):
             st.attack(table(), attacks.Half(), SCHEMA, n_shadows=8, folder=tmp_path)
 
+    @pytest.mark.thorough
     def test_a_method_that_hides_its_settings_is_attacked_but_not_kept(self, tmp_path):
         class Hiding:
             def fit(self, source: object, schema: st.Schema | None = None) -> Records:
@@ -250,6 +255,7 @@ class TestResuming:
             method = st.Independent(epsilon=1.0, progress=lambda step, part: None)
             st.attack(table(), method, SCHEMA, n_shadows=8, folder=tmp_path)
 
+    @pytest.mark.thorough
     def test_a_damaged_result_is_named(self, tmp_path):
         st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
         (tmp_path / "shadow-00003.npy").write_bytes(b"damaged")
@@ -309,6 +315,7 @@ class TestArguments:
         with pytest.raises(SchemaError):
             st.attack(table(), attacks.Self(), st.Schema({"x": st.Numeric(0, 1)}), n_shadows=8)
 
+    @pytest.mark.thorough
     def test_shadow_models_differ_in_their_noise(self):
         hog = attacks.GroundHog()
 
@@ -318,6 +325,7 @@ class TestArguments:
 
 
 class TestTraining:
+    @pytest.mark.thorough
     def test_what_an_attack_says_of_its_own_shadow_models_is_not_remembered(self):
         rng = np.random.default_rng(0)
         features, with_target = rng.random((400, 5)), rng.random(400) < 0.5
@@ -332,6 +340,7 @@ class TestTraining:
 
 
 class TestResult:
+    @pytest.mark.thorough
     def test_it_is_json_even_without_a_finite_claim(self):
         import json
 
@@ -342,6 +351,7 @@ class TestResult:
         assert facts["auc_ceiling"] == 1.0
         assert found["groundhog"].score().direction == "lower"
 
+    @pytest.mark.thorough
     def test_it_says_which_bound_so_many_shadow_models_can_show(self):
         found = st.attack(table(), st.Independent(epsilon=1.0), SCHEMA, n_shadows=8)["groundhog"]
         guessed = replace(found, with_target=np.ones(100), without_target=np.zeros(100), n_shadows=400)

@@ -46,6 +46,7 @@ class Seen:
 
 
 class TestMembership:
+    @pytest.mark.thorough
     def test_every_second_model_has_all_rows_of_the_person_and_the_others_none(self):
         seen = Seen()
         row = int(np.flatnonzero(table()["who"] == "p7")[1])
@@ -55,6 +56,7 @@ class TestMembership:
         assert [persons.count("p7") for persons in seen.persons] == [4, 0] * 4
         assert all(len({*persons} - {"p7"}) == PERSONS - 1 for persons in seen.persons)
 
+    @pytest.mark.thorough
     def test_some_others_are_persons_with_all_of_their_rows(self):
         seen = Seen()
 
@@ -66,6 +68,7 @@ class TestMembership:
         with pytest.raises(ArgumentError, match="more than the table's other units"):
             st.attack(table(), seen, SCHEMA, n_records=PERSONS)
 
+    @pytest.mark.thorough
     def test_a_copy_gives_the_person_away_and_the_result_says_who_was_attacked(self):
         found = st.attack(
             table(), attacks.Self(), SCHEMA, n_shadows=40, attacks=("groundhog", "querybased", "range")

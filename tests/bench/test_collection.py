@@ -72,6 +72,7 @@ class TestPapers:
                 with pytest.raises(ArgumentError, match="is not run"):
                     find_study(study.name)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "collection",
         [
@@ -87,6 +88,7 @@ class TestPapers:
                 assert study.cells
                 assert len(study.quick().cells) <= 24
 
+    @pytest.mark.thorough
     def test_the_papers_figures_stand_beside_their_rows(self) -> None:
         overall = reported_figures(find_study("tab_bench-t1"))
         assert overall["tvd-2", "bank", "aim", 1.0] == 0.09
@@ -103,6 +105,7 @@ class TestPapers:
         pairs = reported_figures(find_study("tab_bench-t16"))
         assert pairs["cells of a pair", "bank", "Raw", float("inf")] == 105_000
 
+    @pytest.mark.thorough
     def test_types_of_marginals_add_up_to_the_papers_mean_over_them(self) -> None:
         """The printed mean of each table is that of its types, within rounding, so no figure is of another table."""
         for whole, name, mark, parts in (
@@ -143,6 +146,7 @@ class TestSharedCells:
         for name in names:
             assert {cell.key for cell in find_study(f"synmeter-{name}").cells} <= known
 
+    @pytest.mark.thorough
     @pytest.mark.skipif(not RANKS.is_file(), reason="the committed results are not here")
     def test_the_committed_cells_fill_their_tables(self) -> None:
         records = Store(RANKS).records()

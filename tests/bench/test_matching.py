@@ -87,6 +87,7 @@ class TestFiles:
 
         assert (summary.rows[0].n, summary.changed) == (1, {})
 
+    @pytest.mark.thorough
     def test_a_file_that_changes_during_a_run_leaves_its_cells_out(self, file: Path) -> None:
         from syntabula.bench.process import run_cell
 

@@ -91,6 +91,7 @@ class TestTrouble:
         assert reasons["leaving"] == "its process ended without a result (exit code 3)"
         assert reasons["raising"].startswith("unexpected ValueError at line ")
 
+    @pytest.mark.thorough
     def test_no_reason_holds_the_text_of_another_librarys_error(self, tmp_path: Path) -> None:
         study = Study(name="bad", datasets=(ROWS,), methods=("raising",), scores=("tvd-1",))
 
@@ -160,6 +161,7 @@ class TestKilled:
         ]
         assert tables[0] == tables[1]
 
+    @pytest.mark.thorough
     @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
     @pytest.mark.usefixtures("bad_methods")
     def test_no_cell_outlives_a_killed_run(self, tmp_path: Path) -> None:

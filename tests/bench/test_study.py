@@ -197,6 +197,7 @@ class TestStudyFile:
 
         assert message in str(caught.value)
 
+    @pytest.mark.thorough
     def test_a_target_is_looked_up_in_a_file_and_one_that_is_not_there_is_left_for_the_run(
         self, tmp_path: Path
     ) -> None:
@@ -358,6 +359,7 @@ class TestQuick:
         assert margnet["iterations"] == 100
         assert half == {}
 
+    @pytest.mark.thorough
     def test_a_numbered_target_becomes_the_most_extreme_of_the_few_rows(self) -> None:
         assert find_study("discretization-f15a").quick().options["target"] == "extreme"
         assert find_study("discretization-f15d").quick().options["target"] == "inside"

@@ -217,6 +217,7 @@ class TestRecorded:
         assert row.ranks["fit seconds"] == 1.0
         assert (summary.main, summary.direction("fit seconds")) == ("fit seconds", "lower")
 
+    @pytest.mark.thorough
     def test_they_are_drawn(self) -> None:
         html = make_study_page(summarize(self.DRAWN, records(self.DRAWN)))
 
@@ -227,6 +228,7 @@ class TestRecorded:
         assert "fit seconds" not in summarize(STUDY, records()).rows[0].means
 
 
+@pytest.mark.thorough
 def test_means_over_tables_stand_beside_the_papers() -> None:
     place = replace(STUDY.reported[0], datasets={ALL_TABLES: "Bank"})
     study = replace(STUDY, reported=(place,))
@@ -309,6 +311,7 @@ class TestExport:
 
 
 class TestPage:
+    @pytest.mark.thorough
     def test_it_has_the_figures_the_table_and_the_source(self) -> None:
         html = make_study_page(summarize(STUDY, records()))
 

@@ -43,6 +43,7 @@ class TestTables:
         )
         assert found == st.metrics.TotalVariation()(tables, np.random.default_rng(0)).value
 
+    @pytest.mark.thorough
     def test_the_same_cell_gives_the_same_scores_and_another_seed_others(self) -> None:
         study = Study(name="s", datasets=("census@200",), methods=("mst",), scores=("tvd-2",), seeds=2)
         first, second = study.cells
@@ -88,6 +89,7 @@ class TestTables:
         assert apart["tvd-1"] != apart["tvd-1 [joint levels]"]
         assert all(0 < value < 1 for value in (*same.values(), *apart.values()))
 
+    @pytest.mark.thorough
     def test_budgets_may_be_counted_in_zcdp(self) -> None:
         study = Study(name="s", datasets=("census@300",), methods=("mst",), scores=("tvd-2",))
 
@@ -113,6 +115,7 @@ class TestTables:
         assert 0.3 < found["tvd-1 a+b+c"] < 0.7
         assert found["tvd-1"] == pytest.approx((found["tvd-1 a+b+c"] + found["tvd-1 a+b"]) / 2)
 
+    @pytest.mark.thorough
     def test_parts_of_scores_that_tell_tables_apart_are_named(self) -> None:
         scores = ("discriminator-similarity", "dcr")
         study = Study(name="s", datasets=("census@300",), methods=("SELF",), scores=scores)
@@ -137,6 +140,7 @@ class TestTables:
         assert set(found) == {"efficacy", "efficacy tree", "efficacy auc", "efficacy accuracy"}
         assert all(0 <= value <= 1 for value in found.values())
 
+    @pytest.mark.thorough
     def test_each_evaluator_is_a_score_of_its_own(self) -> None:
         study = Study(
             name="s",
@@ -151,6 +155,7 @@ class TestTables:
 
         assert found["affinity"] == pytest.approx((found["affinity tree"] + found["affinity linear"]) / 2)
 
+    @pytest.mark.thorough
     def test_the_mean_of_scores_is_named_by_the_study(self) -> None:
         scores = ("percentile-similarity", "query-similarity")
         study = Study(name="s", datasets=("census@200",), methods=("SELF",), scores=scores, overall="utility")
@@ -159,6 +164,7 @@ class TestTables:
 
         assert found["utility"] == pytest.approx(np.mean([found[name] for name in scores]))
 
+    @pytest.mark.thorough
     def test_bins_alone_lose_less_than_a_model_over_them(self) -> None:
         study = Study(
             name="s",
@@ -174,6 +180,7 @@ class TestTables:
 
         assert 0 < bins < model
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("domain", ["public", "observed", "found"])
     def test_domains_come_from_where_the_study_says(self, domain: str) -> None:
         binning = Binning(bins=10, domain=domain)  # type: ignore[arg-type]
@@ -224,6 +231,7 @@ class TestRisks:
 
 
 class TestPoints:
+    @pytest.mark.thorough
     def test_bins_tell_circles_that_no_line_tells(self) -> None:
         study = find_study("discretization-f17")
         cells = [c for c in study.cells if c.dataset == "points_circles@200" and c.seed == 0]
@@ -306,6 +314,7 @@ class TestTuning:
 
 
 class TestShadows:
+    @pytest.mark.thorough
     def test_copies_disclose_more_than_columns_drawn_apart(self) -> None:
         study = Study(
             name="s",
@@ -338,6 +347,7 @@ class TestShadows:
         assert 0 <= found.scores["groundhog"] <= 1
         assert found.facts["shadows"] == 8
 
+    @pytest.mark.thorough
     def test_the_extreme_record_can_be_attacked_by_its_range(self, tmp_path: Path) -> None:
         rows = [f"{n + 0.5},{100 - n * n / 16}" for n in range(40)]
         rows[23] = "23.5,-90.0"  # beyond the others, though in the middle of the first column

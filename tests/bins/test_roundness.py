@@ -94,6 +94,7 @@ class TestRefusals:
 
 
 class TestWholeNumbers:
+    @pytest.mark.thorough
     @given(
         st.integers(1, 40),
         st.integers(-200, 0),

@@ -29,6 +29,7 @@ class TestIntegerBins:
         assert max(widths) - min(widths) <= 1
         assert (edges[0], edges[-1]) == (lower, upper + 1)
 
+    @pytest.mark.thorough
     @given(st.data())
     def test_codes_agree_with_exact_arithmetic(self, data):
         lower = data.draw(st.integers(-(2**63), 2**63 - 1))

@@ -16,6 +16,7 @@ FEW = ("--shadows", "8", "--method", "independent", "-s", "schema.yaml")
 
 
 class TestAttack:
+    @pytest.mark.thorough
     def test_it_prints_what_each_attack_found_and_says_that_it_is_not_private(self, folder, run):
         ran = run("attack", "people.csv", *FEW, "--quiet")
 
@@ -25,6 +26,7 @@ class TestAttack:
         assert "epsilon is at least" in ran.out
         assert "not private" in ran.err
 
+    @pytest.mark.thorough
     def test_it_writes_the_same_facts_as_it_prints(self, folder, run):
         ran = run(
             "attack", "people.csv", *FEW, "-a", "querybased", "--target", "3", "-o", "found.json", "--json"
@@ -89,12 +91,14 @@ class TestAttack:
         lengths = {np.load(path, allow_pickle=False).size for path in kept}
         assert len(lengths) == 1
 
+    @pytest.mark.thorough
     def test_a_weak_budget_is_warned_of_once_however_many_models_are_fitted(self, folder, run):
         ran = run("attack", "people.csv", *FEW, "--epsilon", "20", "--folder", "shadows")
 
         assert ran.code == 0, ran.err
         assert ran.err.count("is above 10") == 1
 
+    @pytest.mark.thorough
     def test_disclosure_has_its_baselines(self, folder, run):
         words = ("--shadows", "4", "--method", "independent", "-s", "schema.yaml", "--json")
         ran = run("attack", "people.csv", "-a", "disclosure", *words)
@@ -104,6 +108,7 @@ class TestAttack:
         assert set(score["baselines"]) == {"SELF", "HALF", "HISTOGRAM"}
         assert score["facts"]["shadows"] == 4
 
+    @pytest.mark.thorough
     def test_disclosure_of_some_records_says_how_many_and_which_baseline_it_is_at(self, folder, run):
         words = ("--shadows", "4", "--method", "independent", "-s", "schema.yaml", "--records", "7", "--json")
         ran = run("attack", "people.csv", "-a", "disclosure", *words)

@@ -8,6 +8,7 @@ import pytest
 
 
 class TestAuto:
+    @pytest.mark.thorough
     def test_synth_and_info_give_the_reason(self, folder, run):
         words = ("--schema", "schema.yaml", "--method", "auto", "--seed", 1, "--save", "r.syn")
 

@@ -117,6 +117,7 @@ class TestCommand:
         assert ran.err.startswith("error: --where gives 'old' for column 'age'")
         assert ran.err.endswith("; give a value, a range such as 30..40, or nothing for missing\n")
 
+    @pytest.mark.thorough
     def test_speaks_of_its_options_where_domains_are_observed(self, folder, run):
         run("schema", "people.csv", "-o", "draft.yaml", "--quiet")
 

@@ -16,6 +16,7 @@ def tables(folder):
 
 
 class TestEvaluate:
+    @pytest.mark.thorough
     def test_prints_scores_with_their_scale_and_warns(self, tables, run):
         ran = run(*EVALUATE)
 
@@ -36,11 +37,13 @@ class TestEvaluate:
         ]  # fmt: skip
         assert "NOT covered" in facts["warning"]
 
+    @pytest.mark.thorough
     def test_quiet_keeps_the_warning(self, tables, run):
         ran = run(*EVALUATE, "--quiet")
 
         assert (ran.out + ran.err).count("NOT covered") == 1
 
+    @pytest.mark.thorough
     def test_baselines_are_chosen_by_name_or_left_out(self, tables, run):
         chosen = json.loads(run(*EVALUATE, "--json", "--baseline", "self").out)
         without = json.loads(run(*EVALUATE, "--json", "--baseline", "none").out)
@@ -50,6 +53,7 @@ class TestEvaluate:
         assert run(*EVALUATE, "--baseline", "none", "--baseline", "half").code == 2
         assert run(*EVALUATE, "--baseline", "third").code == 2
 
+    @pytest.mark.thorough
     def test_writes_all_numbers_as_a_table(self, tables, run):
         ran = run(*EVALUATE, "--out", "scores.csv")
 
@@ -77,6 +81,7 @@ class TestEvaluate:
         assert ran.code == code
         assert ran.err.strip().splitlines()[-1].startswith("error: ")
 
+    @pytest.mark.thorough
     def test_a_text_among_numbers_is_told_by_its_column_and_not_shown(self, tables, run):
         text = "age,sex,job\nsecretcell,f,cook\n"
         (tables / "other.csv").write_text(text, encoding="utf-8")
@@ -87,6 +92,7 @@ class TestEvaluate:
         assert "count as missing, in 'age'" in ran.err
         assert "secretcell" not in ran.err + ran.out
 
+    @pytest.mark.thorough
     def test_errors_show_no_cell(self, tables, run):
         text = "age,sex,job\ninf,secretcell,cook\n"
         (tables / "other.csv").write_text(text, encoding="utf-8")

@@ -35,6 +35,7 @@ METHOD = ("-s", "stays.yaml", "-m", "independent")
 
 
 class TestPersons:
+    @pytest.mark.thorough
     def test_synth_states_the_unit_and_evaluate_keeps_persons_together(self, stays, run):
         made = run("synth", "stays.csv", *METHOD, "-o", "made.csv", "--seed", 1, "--json")
         score = ("evaluate", "stays.csv", "made.csv", "-s", "stays.yaml", "-m", "dcr")
@@ -47,6 +48,7 @@ class TestPersons:
         assert "some units of 'patient' have rows in the real table and in the holdout table" in warned.err
         assert "keep all rows with one 'patient' together" in warned.out
 
+    @pytest.mark.thorough
     def test_attack_says_that_a_person_was_attacked(self, stays, run):
         ran = run(
             "attack", "stays.csv", *METHOD, "-a", "groundhog", "--shadows", 8, "--records", 20, "--quiet"
@@ -63,6 +65,7 @@ class TestPersons:
         assert ran.code == 0, ran.err
         assert "halves that keep all rows with one 'patient' together" in ran.out
 
+    @pytest.mark.thorough
     def test_tune_holds_out_persons_and_warns_of_those_on_both_sides(self, stays, run):
         pytest.importorskip("optuna", reason="the extra tune is not installed")
         (stays / "space.yaml").write_text("bins: [4, 8]\n", encoding="utf-8")

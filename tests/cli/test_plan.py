@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pandas
+import pytest
 
 PLAN = ("plan", "people.csv", "--schema", "schema.yaml")
 
@@ -58,6 +59,7 @@ class TestPlan:
         assert "'age', 'sex', 'job'" in ran.err
         assert run("plan", "people.parquet", "--schema", "schema.yaml").err == ""
 
+    @pytest.mark.thorough
     def test_with_some_columns_declared_the_others_are_searched(self, folder, run):
         (folder / "some.yaml").write_text(
             "version: 1\ncolumns: {sex: {kind: categorical, categories: [f, m]}}\nothers: find\n"

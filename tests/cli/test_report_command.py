@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 class TestReport:
+    @pytest.mark.thorough
     def test_writes_one_page_with_the_statement_of_the_release(self, run, folder, released):
         ran = run(
             "report", "people.csv", "first.csv", "-s", "schema.yaml", "--release", released, "-o", "page.html"
@@ -16,6 +19,7 @@ class TestReport:
         assert "NOT private" in ran.out
         assert "not covered" in ran.err.lower()
 
+    @pytest.mark.thorough
     def test_takes_what_evaluate_printed(self, run, folder, released):
         shown = run("evaluate", "people.csv", "first.csv", "-s", "schema.yaml", "-m", "tvd-1", "--json")
         (folder / "results.json").write_text(shown.out, encoding="utf-8")
@@ -30,6 +34,7 @@ class TestReport:
         assert facts["title"] == "Ours"
         assert facts["bytes"] == (folder / "page.html").stat().st_size
 
+    @pytest.mark.thorough
     def test_does_not_replace_a_file_unasked(self, run, folder, released):
         (folder / "page.html").write_text("mine", encoding="utf-8")
 

@@ -44,6 +44,7 @@ def spends_of(journal: str) -> bytes:
     return Path(journal).read_bytes().partition(b'{"file"')[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed")
 def test_a_killed_command_is_gone_on_with(folder, run) -> None:
     words = [str(word) for word in (*SYNTH, "-o", "out.csv", "--save", "out.syn", "--quiet")]
@@ -138,6 +139,7 @@ class TestKilledWhileItWrites:
         else:
             assert "5 of the noisy answers came from journal" in resumed.err
 
+    @pytest.mark.thorough
     def test_the_last_moment_is_the_end(self, whole, run) -> None:
         assert not killed_at(self.MOMENTS, *FAST, *OUTPUTS, "--quiet")
 
@@ -172,6 +174,7 @@ class TestOwnFiles:
         os.unlink("out.csv")
         os.unlink("statement.txt")
 
+    @pytest.mark.thorough
     def test_nothing_is_fitted(self, finished, run, monkeypatch) -> None:
         def fit(*_, **__):
             raise AssertionError("it was fitted again")
@@ -180,6 +183,7 @@ class TestOwnFiles:
 
         assert run(*FAST, *OUTPUTS, "--resume").code == 0
 
+    @pytest.mark.thorough
     def test_other_rows_of_the_same_run_may_be_asked_for(self, finished, run) -> None:
         assert run(*fast_but("--rows", 7), *OUTPUTS, "--resume").code == 0
         assert len(Path("out.csv").read_text().splitlines()) == 8
@@ -218,6 +222,7 @@ class TestOwnFiles:
         assert f"{name!r} exists already" in ran.err
         assert {n: Path(n).read_bytes() for n in OUTPUTS[1::2]} == before
 
+    @pytest.mark.thorough
     def test_those_of_an_earlier_run_of_the_journal_are_in_the_way(self, finished, run) -> None:
         assert run(*FAST, "-o", "later.csv", "--epsilon", 3, "--quiet").code == 0
 
@@ -234,6 +239,7 @@ class TestOwnFiles:
         assert "--resume" in ran.err
         assert run(*drawing(ran.err)).code == 0
 
+    @pytest.mark.thorough
     def test_without_a_journal_the_way_on_is_said(self, folder, run) -> None:
         words = (*FAST[:6], *FAST[8:], *OUTPUTS)
         assert "--journal" not in words
@@ -287,6 +293,7 @@ class TestRefusals:
         assert journal.read_bytes() == before
         assert not Path("out.csv").exists()
 
+    @pytest.mark.thorough
     def test_a_journal_with_a_gap_or_a_number_that_is_none_is_exit_6(self, journal, run) -> None:
         lines = journal.read_bytes().splitlines(keepends=True)
         outcome = lines[2].replace(json.loads(lines[2])["outcome"].encode(), b"AAAAAAAA+H8=")
@@ -309,6 +316,7 @@ class TestRefusals:
         assert "there is no journal 'journal' to resume" in missing.err
         assert not Path("journal").exists()
 
+    @pytest.mark.thorough
     def test_without_it_what_was_spent_counts(self, journal, run) -> None:
         spends = Journal.read(journal).records
 

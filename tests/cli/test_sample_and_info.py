@@ -11,16 +11,19 @@ from syntabula.cli.commands.sample import read_where
 
 
 class TestSample:
+    @pytest.mark.thorough
     def test_draws_the_rows_asked_for(self, released, folder, run):
         ran = run("sample", released, "--rows", 12, "-o", "more.csv")
 
         assert ran.code == 0, ran.err
         assert (folder / "more.csv").read_text().count("\n") == 13
 
+    @pytest.mark.thorough
     def test_no_rows_are_a_table_of_a_header(self, released, folder, run):
         assert run("sample", released, "--rows", 0, "-o", "none.csv").code == 0
         assert (folder / "none.csv").read_text().strip() == "age,sex,job"
 
+    @pytest.mark.thorough
     def test_the_same_seed_gives_the_same_rows(self, released, folder, run):
         for name in ("a.csv", "b.csv"):
             run("sample", released, "--rows", 50, "-o", name, "--seed", 5)
@@ -30,6 +33,7 @@ class TestSample:
     def test_an_existing_file_is_exit_6(self, released, run):
         assert run("sample", released, "-o", "first.csv").code == 6
 
+    @pytest.mark.thorough
     def test_the_release_cannot_be_the_output(self, released, run):
         before = released.read_bytes()
 
@@ -39,6 +43,7 @@ class TestSample:
     def test_a_negative_number_of_rows_is_exit_2(self, released, run):
         assert run("sample", released, "--rows", -1, "-o", "x.csv").code == 2
 
+    @pytest.mark.thorough
     def test_json_says_what_was_written(self, released, run):
         ran = run("sample", released, "--rows", 3, "-o", "x.csv", "--json")
 
@@ -46,6 +51,7 @@ class TestSample:
 
 
 class TestParts:
+    @pytest.mark.thorough
     def test_one_part_is_the_file_that_all_have(self, released, folder, run):
         whole = run("sample", released, "-n", 50, "-o", "all.csv", "--parts", 12, "--seed", 5)
         alone = run("sample", released, "-n", 50, "-o", "one.csv", "--part", "7/12", "--seed", 5, "--json")
@@ -57,6 +63,7 @@ class TestParts:
         assert [path.name for path in names] == ["part-07-of-12.csv"]
         assert names[0].read_bytes() == (folder / "all.csv" / "part-07-of-12.csv").read_bytes()
 
+    @pytest.mark.thorough
     def test_an_existing_part_is_exit_6(self, released, folder, run):
         words = ["sample", released, "-n", 20, "-o", "x.csv", "--seed", 5]
         assert run(*words, "--part", "2/3").code == 0
@@ -69,6 +76,7 @@ class TestParts:
         assert run(*words, "--parts", 3, "--force").code == 0
         assert run(*words, "--parts", 4, "--force").code == 6
 
+    @pytest.mark.thorough
     def test_what_is_no_part_is_exit_2(self, released, folder, run):
         wrong = [
             ["--part", word] for word in ("7", "7/", "/3", "0/3", "4/3", "a/3", "-1/3", "1/200000", "1/2/3")
@@ -85,6 +93,7 @@ class TestConditions:
         with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
+    @pytest.mark.thorough
     def test_all_rows_satisfy_what_is_said_of_several_columns(self, released, folder, run):
         words = ["--where", "age=30..40", "--where", "age=65..", "--where", "job=nurse", "--where", "job="]
 
@@ -96,12 +105,14 @@ class TestConditions:
         assert all(30 <= int(row["age"]) <= 40 or int(row["age"]) >= 65 for row in made)
         assert {row["job"] for row in made} == {"nurse", ""}
 
+    @pytest.mark.thorough
     def test_as_many_rows_as_are_estimated_are_drawn_if_no_number_is_said(self, released, folder, run):
         ran = run("sample", released, "-o", "x.csv", "--where", "sex=f", "--json")
 
         assert 50 < json.loads(ran.out)["rows"] < 250
         assert {row["sex"] for row in self.rows(folder / "x.csv")} == {"f"}
 
+    @pytest.mark.thorough
     def test_given_rows_keep_their_values(self, released, folder, run):
         (folder / "given.csv").write_text("sex,age\nf,20\nm,90\nf,17\n")
 
@@ -111,6 +122,7 @@ class TestConditions:
         kept = [(row["age"], row["sex"]) for row in self.rows(folder / "x.csv")]
         assert kept == [("20", "f"), ("90", "m"), ("17", "f")]
 
+    @pytest.mark.thorough
     def test_what_makes_no_sense_is_exit_2(self, released, folder, run):
         cases = [
             (["--where", "age"], "--where 'age' must be COLUMN=VALUE"),

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from syntabula import Schema
 
 
 class TestSchemaCommand:
+    @pytest.mark.thorough
     def test_writes_a_draft_whose_domains_are_all_observed(self, folder, run):
         ran = run("schema", "people.csv", "-o", "draft.yaml")
 
@@ -15,6 +18,7 @@ class TestSchemaCommand:
         assert set(drafted.observed_columns) == {"age", "sex", "job"}
         assert "as sensitive as the table" in ran.err
 
+    @pytest.mark.thorough
     def test_without_a_file_the_draft_is_printed_and_can_be_read_back(self, folder, run):
         ran = run("schema", "people.csv")
         (folder / "printed.yaml").write_text(ran.out, encoding="utf-8")
@@ -32,6 +36,7 @@ class TestSchemaCommand:
         assert run("schema", "people.csv", "-o", "schema.yaml").code == 6
         assert (folder / "schema.yaml").read_text() == before
 
+    @pytest.mark.thorough
     def test_what_a_schema_may_say_is_shown_without_a_table(self, folder, run):
         ran = run("schema", "--kinds")
 

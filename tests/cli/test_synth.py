@@ -50,6 +50,7 @@ def parts(folder):
 class TestTablesInParts:
     OPTIONS = ("-o", "out.parquet", "--schema", "schema.yaml", "--method", "mst", "--seed", 1)
 
+    @pytest.mark.thorough
     def test_are_learned_from_a_folder_or_a_pattern_as_from_one_file(self, parts, folder, run):
         pandas.read_csv("people.csv", keep_default_na=False).to_parquet("people.parquet", index=False)
         found = []
@@ -61,6 +62,7 @@ class TestTablesInParts:
 
         assert found[1:] == found[:1] * 2
 
+    @pytest.mark.thorough
     def test_of_text_need_no_schema(self, parts, run, folder):
         for file in list(parts.iterdir()):
             pandas.read_parquet(file).to_csv(file.with_suffix(".csv"), index=False)
@@ -109,6 +111,7 @@ class TestTablesInParts:
         assert facts[1]["memory_mb"] < facts[0]["memory_mb"] / 4
         assert "read 2 times" in run("plan", "parts", "--schema", "schema.yaml").out
 
+    @pytest.mark.thorough
     def test_need_no_schema(self, parts, run):
         assert "read 3 times" in run("plan", "parts").out
         ran = run("synth", "parts", "--out", "out.parquet", "--seed", 1)
@@ -130,6 +133,7 @@ class TestHappyPath:
         assert "epsilon" in ran.out
         assert "not private" not in ran.out.lower().split("what it does not cover")[0]
 
+    @pytest.mark.thorough
     def test_types_are_read_off_the_cells_only_if_that_is_allowed(self, folder, run):
         declared = run(*WITH_SCHEMA)
         found = run(*SYNTH, "--force", "--epsilon", 50)
@@ -141,6 +145,7 @@ class TestHappyPath:
         assert "WARNING" not in found.out
         assert "bounds or categories were read off" in observed.out
 
+    @pytest.mark.thorough
     def test_only_the_named_files_are_written(self, folder, run):
         before = set(os.listdir(folder))
 
@@ -148,6 +153,7 @@ class TestHappyPath:
 
         assert set(os.listdir(folder)) - before == {"out.csv", "people.syn", "statement.txt"}
 
+    @pytest.mark.thorough
     def test_the_same_seed_gives_the_same_files_and_taints_the_statement(self, folder, run):
         for name in ("a", "b"):
             ran = run(*WITH_SCHEMA[:3], f"{name}.csv", *WITH_SCHEMA[4:], "--seed", 3, "--save", f"{name}.syn")
@@ -157,12 +163,14 @@ class TestHappyPath:
         assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
         assert (folder / "a.syn").read_bytes() == (folder / "b.syn").read_bytes()
 
+    @pytest.mark.thorough
     def test_rows_sets_the_number_of_rows(self, folder, run):
         ran = run(*WITH_SCHEMA, "--rows", 17)
 
         assert ran.code == 0, ran.err
         assert len(rows_of(folder / "out.csv")) == 18
 
+    @pytest.mark.thorough
     def test_json_is_one_document_with_the_statement(self, folder, run):
         ran = run(*WITH_SCHEMA, "--json", "--rows", 5)
 
@@ -171,6 +179,7 @@ class TestHappyPath:
         assert facts["rows"] == 5
         assert facts["statement"]["is_private"] is True
 
+    @pytest.mark.thorough
     def test_the_statement_is_written_as_json_or_text_by_its_suffix(self, folder, run):
         run(*WITH_SCHEMA, "--statement", "s.json")
         run(*WITH_SCHEMA, "--statement", "s.txt", "--force")
@@ -191,6 +200,7 @@ class TestHappyPath:
 
         assert "%  write" in ran.err
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "budget",
         [("--rho", 0.5), ("--epsilon", "inf"), ("--epsilon", 3, "--delta", 1e-6), ("--accounting", "zcdp")],
@@ -207,6 +217,7 @@ class TestHappyPath:
     def test_the_statement_says_how_steps_add_up(self, folder, run, accounting, words):
         assert f"Steps add up in {words}" in run(*WITH_SCHEMA, "--accounting", accounting).out
 
+    @pytest.mark.thorough
     def test_infinite_epsilon_taints_the_statement(self, folder, run):
         assert "not private" in run(*WITH_SCHEMA, "--epsilon", "inf").out
 
@@ -221,6 +232,7 @@ class TestHappyPath:
 
 
 class TestDomains:
+    @pytest.mark.thorough
     def test_no_schema_is_needed_and_the_statement_says_what_was_found(self, folder, run):
         ran = run(*SYNTH, "--epsilon", 50, "--quiet")
 
@@ -229,6 +241,7 @@ class TestDomains:
         assert "Domains found under differential privacy, paid for above (3): age, sex, job." in ran.out
         assert "This release is differentially private" in ran.out
 
+    @pytest.mark.thorough
     def test_what_a_schema_leaves_out_is_found_only_if_it_says_so_and_is_named(self, folder, run):
         some = "version: 1\ncolumns: {sex: {kind: categorical, categories: [f, m]}}\n"
         (folder / "some.yaml").write_text(some)
@@ -247,6 +260,7 @@ class TestDomains:
         assert re.search(r"age  numeric, private domain, \d+ to \d+\n", told)
         assert "sex  categorical, public domain, 2 categories\n" in told
 
+    @pytest.mark.thorough
     def test_types_of_json_are_read_off_the_cells_and_the_statement_warns(self, folder, run):
         pandas.read_csv("people.csv").to_json("people.jsonl", orient="records", lines=True)
 
@@ -256,6 +270,7 @@ class TestDomains:
         assert ran.out.count("WARNING") == 1
         assert "WARNING: not end-to-end private: the types of columns" in ran.out
 
+    @pytest.mark.thorough
     def test_a_budget_that_hides_every_bound_is_exit_4_and_names_the_remedy(self, folder, run):
         ran = run(*SYNTH, "--epsilon", 0.01)
 
@@ -270,6 +285,7 @@ class TestDomains:
         assert ran.code == 2
         assert "delta" in ran.err
 
+    @pytest.mark.thorough
     def test_observed_domains_work_and_taint_the_statement(self, folder, run):
         ran = run(*SYNTH, "--observed-domain")
 
@@ -277,6 +293,7 @@ class TestDomains:
         assert "READ OFF THE SENSITIVE TABLE" in ran.out
         assert "WARNING" in ran.out
 
+    @pytest.mark.thorough
     def test_an_observed_schema_without_leave_is_exit_4(self, folder, run):
         assert run("schema", "people.csv", "-o", "drafted.yaml").code == 0
 
@@ -298,6 +315,7 @@ class TestArguments:
         assert "epsilon" in ran.err
         assert ran.err.count("\n") == 1
 
+    @pytest.mark.thorough
     def test_other_wrong_options_are_exit_2(self, folder, run, no_fit):
         cases = [
             ("--delta", "0"),
@@ -429,6 +447,7 @@ class TestNothingPaidForIsLost:
         monkeypatch.setattr(Release, "sample_to", refuse)
         return monkeypatch
 
+    @pytest.mark.thorough
     def test_a_table_that_cannot_be_written_leaves_the_release(self, folder, run, disk_full):
         ran = run(*WITH_SCHEMA, "--rows", 9, "--quiet")
 
@@ -448,6 +467,7 @@ class TestNothingPaidForIsLost:
         assert "people.syn" in ran.err
         assert not list(folder.glob("*.recovered*"))
 
+    @pytest.mark.thorough
     def test_a_second_rescue_does_not_replace_the_first(self, folder, run, disk_full):
         run(*WITH_SCHEMA)
         run(*WITH_SCHEMA)
@@ -512,6 +532,7 @@ class TestTwoCommandsWithOneOutput:
             process.join(60)
         return sorted(process.exitcode for process in processes)
 
+    @pytest.mark.thorough
     def test_the_later_table_is_refused_and_its_release_is_kept(self, folder):
         commands = [(*WITH_SCHEMA, "--rows", rows, "--quiet") for rows in (7, 8)]
 
@@ -521,6 +542,7 @@ class TestTwoCommandsWithOneOutput:
         assert len(rows_of(folder / "out.csv")) in (8, 9)
         assert syntabula.load(rescued).n_estimated > 0
 
+    @pytest.mark.thorough
     def test_the_later_release_is_refused_and_kept_elsewhere(self, folder):
         commands = [
             ("synth", "people.csv", "-s", "schema.yaml", "-o", out, "--save", "one.syn", "--quiet")
@@ -533,6 +555,7 @@ class TestTwoCommandsWithOneOutput:
         assert len(list(folder.glob("*.syn"))) == 2
         assert all(syntabula.load(path).n_estimated > 0 for path in folder.glob("*.syn"))
 
+    @pytest.mark.thorough
     def test_with_force_one_of_them_is_whole(self, folder):
         commands = [(*WITH_SCHEMA, "--rows", rows, "--force", "--quiet") for rows in (7, 8)]
 
@@ -541,6 +564,7 @@ class TestTwoCommandsWithOneOutput:
         assert len(rows_of(folder / "out.csv")) in (8, 9)
         assert not list(folder.glob("*.syn"))
 
+    @pytest.mark.thorough
     def test_two_rescues_are_both_there(self, folder):
         assert self.both(WITH_SCHEMA, WITH_SCHEMA, full_disk=True) == [6, 6]
 
@@ -549,6 +573,7 @@ class TestTwoCommandsWithOneOutput:
             "out.csv.recovered.syn",
         ]
 
+    @pytest.mark.thorough
     def test_the_way_on_names_a_free_output(self, folder, run, monkeypatch):
         sample_to = Release.sample_to
 
@@ -617,6 +642,7 @@ class TestColumnsWithoutInformation:
         pandas.DataFrame(rows).to_csv(folder / "notes.csv", index=False)
         return ("synth", "notes.csv", "-o", "out.csv", "--epsilon", 8)
 
+    @pytest.mark.thorough
     def test_the_summary_names_them(self, notes, run):
         ran = run(*notes, "--json")
 
@@ -633,6 +659,7 @@ class TestColumnsWithoutInformation:
         assert "budget is spent" in ran.err
         assert not [name for name in ("out.csv", "made.release", "told.txt") if (folder / name).exists()]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("refused", [False, True])
     def test_numbers_of_which_little_more_than_a_range_came_out_count_too(self, folder, run, refused):
         rows = [{"tenure": 1 + 7 * i % 72, "pay": 31 * i % 997, "sort": "ab"[i % 2]} for i in range(500)]

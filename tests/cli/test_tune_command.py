@@ -19,6 +19,7 @@ def space(folder):
 
 
 class TestTune:
+    @pytest.mark.thorough
     def test_writes_options_that_synth_takes_and_a_picture(self, space, run):
         ran = run(*TUNE, "--out", "best.yaml", "--picture", "search.png")
 
@@ -40,6 +41,7 @@ class TestTune:
         assert line.startswith(f"{chosen}: 1 sets of options tried")
         assert f"method: {chosen}" in (space / "best.yaml").read_text()
 
+    @pytest.mark.thorough
     def test_json_holds_all_trials(self, space, run):
         ran = run(*TUNE, "--public", "--json", "--quiet")
 

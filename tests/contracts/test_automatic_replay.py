@@ -30,6 +30,7 @@ def test_neighbours_get_the_same_choice_from_the_same_answers(seed: int, budget:
     assert compare("auto", budget, seed, tmp_path) >= 5
 
 
+@pytest.mark.thorough
 def test_these_tables_are_weighed_and_get_different_methods(tmp_path: Path) -> None:
     shown, make = [], maker("auto", "approximate")
     for seed in SEEDS:

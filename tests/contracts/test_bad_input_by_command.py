@@ -510,6 +510,7 @@ class TestWhatIsNoFile:
             assert ran.returncode == 0, ran.stderr
             assert len((folder / f"{name}.csv").read_text().splitlines()) == 8
 
+    @pytest.mark.thorough
     def test_a_table_that_is_read_twice_cannot_come_by_the_standard_input(self, folder: Path) -> None:
         """All its rows were lost without a word."""
         (folder / "in.csv").symlink_to("/dev/stdin")
@@ -524,6 +525,7 @@ class TestWhatIsNoFile:
         assert not (folder / "out.csv").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "found"),
     [
@@ -593,6 +595,7 @@ def test_rows_that_cannot_be_are_refused_before_a_file_is_opened(
     assert contents(folder) == before
 
 
+@pytest.mark.thorough
 def test_a_journal_on_a_full_disk_is_named_with_what_to_do(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

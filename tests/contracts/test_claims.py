@@ -358,6 +358,7 @@ def unsafe(program: str) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_nothing_unpickles_or_evaluates() -> None:
     source = TESTS.parent / "src"
 

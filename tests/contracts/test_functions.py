@@ -180,6 +180,7 @@ def test_an_argument_works_or_is_refused_by_our_own_error(
     assert not faults
 
 
+@pytest.mark.thorough
 def test_a_table_by_mistake_is_refused_without_its_cells(tmp_path: Path) -> None:
     said = {}
     for name, call in CALLS.items():

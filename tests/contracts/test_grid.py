@@ -72,6 +72,7 @@ def pair(selector: str, model: str) -> dict[str, Any]:
     return {"selector": small.selector, "model": small.model}
 
 
+@pytest.mark.thorough
 def test_every_other_pair_is_refused_with_why() -> None:
     refused = [(s, m) for s in SELECTORS for m in MODELS if (s, m) not in pairs()]
 
@@ -107,6 +108,7 @@ class TestEveryPair:
             assert set(rows["b"]) <= {"x", "y", "z"}, model
 
 
+@pytest.mark.thorough
 def test_each_selector_and_each_model_runs_without_privacy() -> None:
     every = [(selector, model) for selector in SELECTORS for model in models_of(selector)]
     # One pair for each selector, and one for each model.

@@ -89,6 +89,7 @@ def read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestReleases:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("schema", SCHEMAS)
     @pytest.mark.parametrize(
         "name",
@@ -129,6 +130,7 @@ class TestReleases:
 
 
 class TestFaults:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("schema", SCHEMAS)
     @pytest.mark.parametrize("line", ["{'note': 'SECRET'}", "[SECRET]", '{"note": "SECRET"', '"SECRET"'])
     def test_behind_the_first_batches_are_named_by_their_line(self, line, schema, tmp_path, monkeypatch):

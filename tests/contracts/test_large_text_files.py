@@ -94,6 +94,7 @@ def read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestReleases:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("schema", SCHEMAS)
     @pytest.mark.parametrize(
         "name", [n if n == "t.csv" else pytest.param(n, marks=pytest.mark.thorough) for n in FORMS]
@@ -150,6 +151,7 @@ class TestFaults:
         assert caught.value.__cause__ is None
         assert not journal.exists() or '"spend"' not in journal.read_text()
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("fault", BROKEN)
     def test_behind_the_first_batches_are_named_by_their_line_too(self, fault, tmp_path, monkeypatch):
         line, message = BROKEN[fault]

@@ -42,6 +42,7 @@ class TestBudget:
 
 @pytest.mark.parametrize("kind", NOISY)
 class TestRun:
+    @pytest.mark.thorough
     def test_its_statement_names_rate_steps_clip_and_noise_and_no_loss_is_told(self, kind: str) -> None:
         require_library(kind)
         told: list[str] = []
@@ -55,6 +56,7 @@ class TestRun:
         assert any("s left" in step for step in told)
         assert not any("loss" in step for step in told)
 
+    @pytest.mark.thorough
     def test_a_plan_says_how_long_its_steps_take(self, kind: str) -> None:
         require_library(kind)
 
@@ -68,6 +70,7 @@ class TestRun:
 
 @pytest.mark.parametrize("kind", NOISY)
 class TestLimitOfTime:
+    @pytest.mark.thorough
     def test_pays_for_as_many_steps_as_it_lets(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         require_library(kind)
         method = limited(kind, 3.0)
@@ -78,6 +81,7 @@ class TestLimitOfTime:
         assert "3 steps on records sampled at rate 0.2" in said
         assert method.plan(SCHEMA, 400).steps[-1].seconds == 3.0
 
+    @pytest.mark.thorough
     def test_that_all_steps_keep_changes_nothing(self, kind: str) -> None:
         require_library(kind)
         few = {"noisy": NoisyTraining(steps=5, rate=0.2)}
@@ -90,6 +94,7 @@ class TestLimitOfTime:
             .equals(free.fit(table(400), SCHEMA).sample(50, seed=0))
         )
 
+    @pytest.mark.thorough
     def test_shorter_than_a_step_is_one_step(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         require_library(kind)
         method = limited(kind, 0.5)
@@ -98,6 +103,7 @@ class TestLimitOfTime:
         assert "1 step" in method.fit(table(400), SCHEMA).privacy.text()
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_takes_the_steps_that_were_paid_for_on_a_slower_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +151,7 @@ class TestDivergence:
         with pytest.raises(ArgumentError, match="learning_rate must be a number above 0 and at most 1"):
             private(kind).with_options(learning_rate=rate)
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::syntabula.errors.ConditionWarning")
     def test_what_else_was_paid_for_is_released_and_can_be_loaded(
         self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -163,6 +170,7 @@ class TestDivergence:
         assert abs(np.corrcoef(rows["size"], rows["double"])[0, 1]) < 0.1
         assert release.privacy.epsilon_spent <= 5.0
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("clip", [1e-300, 1e300])
     def test_a_clip_of_any_size_leaves_numbers(self, kind: str, clip: float, tmp_path: Path) -> None:
         require_library(kind)
@@ -175,6 +183,7 @@ class TestDivergence:
         assert len(st.load(tmp_path / "t.syn").sample(10)) == 10
 
 
+@pytest.mark.thorough
 def test_an_interrupted_training_that_diverges_comes_to_the_same(tmp_path: Path) -> None:
     require_library("tabular_diffusion")
     diverging = {

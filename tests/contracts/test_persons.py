@@ -38,6 +38,7 @@ def compare(method: str, budget: str, seed: int, tmp_path: Path) -> int:
 
 class TestRecordAndReplay:
     # One method for each kind of question that is asked of persons.
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("method", "budget", "seed"),
         [
@@ -77,6 +78,7 @@ class TestPreprocessing:
         assert pairs >= 5
         assert run.released is not None
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("discretizer", ["privtree", pytest.param("kmeans", marks=pytest.mark.thorough)])
     @pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.thorough)])
     def test_domains_found_privately(self, discretizer, seed, tmp_path):
@@ -89,6 +91,7 @@ class TestPreprocessing:
         assert pairs >= 5
         assert {ThresholdEvent} <= {type(spent.event) for spent in run.spends}
 
+    @pytest.mark.thorough
     def test_values_off_the_grid_of_a_column(self, tmp_path):
         frame, schema = with_prices()
         frame["who"] = [f"person {i * 7 % 300}" for i in range(len(frame))]
@@ -173,6 +176,7 @@ def found(seed: int, tmp_path: Path) -> bool:
 
 
 class TestPlantedBugs:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", list(BUGS))
     def test_each_is_found(self, name, tmp_path, monkeypatch):
         assert not found(1, tmp_path)

@@ -80,6 +80,7 @@ def in_memory(people, tmp_path_factory):
 
 
 class TestReleases:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("n_parts", [1, 2, 3, 7])
     def test_are_those_of_the_table_in_memory(self, n_parts, people, in_memory, tmp_path):
         frame, schema = people
@@ -92,6 +93,7 @@ class TestReleases:
 
         assert release_of(in_parts(tmp_path / "parts", frame, 3), schema, workers=2) == in_memory
 
+    @pytest.mark.thorough
     def test_of_other_sources_have_the_same_rows(self, people, in_memory, tmp_path):
         polars = pytest.importorskip("polars")
         duckdb = pytest.importorskip("duckdb")
@@ -110,6 +112,7 @@ class TestReleases:
 
         assert set(noisy.values()) == {in_memory[1]}
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["tab-pe", pytest.param("dp-merf", marks=pytest.mark.thorough)])
     def test_of_methods_that_ask_for_records_are_too(self, name, people, tmp_path):
         frame, schema = people
@@ -122,6 +125,7 @@ class TestReleases:
 
         assert release_of(in_parts(tmp_path / "parts", frame, 3), fewer, method) == whole
 
+    @pytest.mark.thorough
     def test_without_declarations_but_that_of_the_key_are_too(self, people, tmp_path):
         frame, schema = people
         frame.to_parquet(tmp_path / "all.parquet", index=False)
@@ -158,6 +162,7 @@ class TestChoice:
         frame, schema = persons(1)
         return Choice(parts_of(in_parts(folder, frame, 3), schema), schema, SECRET, most_held)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("most_held", [1, 30, 100])
     def test_does_not_depend_on_how_many_rows_are_held(self, most_held, tmp_path):
         whole, few = self.choice(tmp_path / "a"), self.choice(tmp_path / "b", most_held)
@@ -243,6 +248,7 @@ def compare(folder: Path, method: str, budget: str, seed: int) -> int:
 
 
 class TestRecordAndReplay:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("method", "budget", "seed"),
         [

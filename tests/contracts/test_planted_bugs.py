@@ -287,6 +287,7 @@ class TestPlantedBugs:
 
         assert found
 
+    @pytest.mark.thorough
     def test_without_a_bug_nothing_is_found(self, tmp_path):
         assert compare("mst", "approximate", 1, tmp_path) >= 5
 

@@ -130,6 +130,7 @@ class TestEveryMethod:
         assert (facts["unit_column"], facts["rows_per_unit"], facts["statement_version"]) == ("who", 3, 3)
         check(facts)
 
+    @pytest.mark.thorough
     def test_a_budget_that_is_stated_in_rho(self) -> None:
         check(fitted("aim", RHO))
 
@@ -210,6 +211,7 @@ class TestPreprocessing:
                         <= composition["delta_limit"]
                     )
 
+    @pytest.mark.thorough
     def test_frequent_values_and_how_round_they_are(self) -> None:
         pay = np.random.default_rng(0).lognormal(8, 1, 1500).round(2)
         frame = pd.DataFrame(
@@ -236,6 +238,7 @@ class TestPreprocessing:
 
         check(fitted("mst", BUDGETS["pure"], preprocessing=settings))
 
+    @pytest.mark.thorough
     def test_a_second_run_of_a_journal_pays_for_both(self, tmp_path: Path) -> None:
         frame, schema = table(1)
         for budget in (BUDGETS["gdp"], st.Budget(epsilon=2.0, delta=1e-6)):
@@ -247,6 +250,7 @@ class TestPreprocessing:
 
 
 class TestWhatCounts:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("budget", BUDGETS)
     def test_a_total_without_any_one_of_the_draws_is_smaller(self, budget: str) -> None:
         facts = fitted("mst", BUDGETS[budget])

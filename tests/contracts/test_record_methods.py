@@ -47,6 +47,7 @@ class TestRefusals:
 
 @pytest.mark.parametrize("kind", QUICK_CASES)
 class TestRows:
+    @pytest.mark.thorough
     def test_conditions_and_given_values_hold(self, kind: str) -> None:
         learned = release(kind)
 
@@ -99,6 +100,7 @@ class TestOddTables:
 
         assert (made["kind"] == "large").mean() == pytest.approx((table()["kind"] == "large").mean(), abs=0.1)
 
+    @pytest.mark.thorough
     def test_a_hundred_thousand_categories(self, kind: str) -> None:
         require_library(kind)
         labels = [f"c{i}" for i in range(100_000)]

@@ -30,6 +30,7 @@ def equal(one: EncodedTable, other: EncodedTable) -> bool:
 
 @pytest.mark.parametrize("kind", QUICK_CASES)
 class TestRows:
+    @pytest.mark.thorough
     def test_they_are_as_many_as_asked_for(self, kind: str) -> None:
         rng = np.random.default_rng(0)
 
@@ -114,6 +115,7 @@ class TestGiven:
             learned(kind).sample(2, np.random.default_rng(0), given)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [kind for kind in CASES if kind != "column_trees"])
 def test_a_given_code_that_no_record_had_stays_and_tells_nothing(kind: str) -> None:
     n = 5_000

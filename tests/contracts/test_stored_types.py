@@ -165,6 +165,7 @@ class TestColumnsThatAreFound:
 
 
 class TestPlantedBugs:
+    @pytest.mark.thorough
     def test_stored_types_that_come_out_are_found(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

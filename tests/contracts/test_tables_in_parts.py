@@ -152,10 +152,12 @@ def in_memory():
 
 
 class TestReleases:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("source", SOURCES)
     def test_are_those_of_the_table_in_memory(self, source, tmp_path, in_memory):
         assert release_of(SOURCES[source](tmp_path)) == in_memory
 
+    @pytest.mark.thorough
     def test_of_two_processes_are_those_of_one(self, tmp_path, in_memory):
         assert release_of(in_parts(tmp_path / "parts", 3), workers=2) == in_memory
 
@@ -189,6 +191,7 @@ class TestReleases:
 
         assert release_of(in_parts(tmp_path / "parts", 3), **options) == right
 
+    @pytest.mark.thorough
     def test_differ_if_a_part_is_counted_twice(self, tmp_path, in_memory, monkeypatch):
         """A planted bug, which the comparisons above have to find."""
         right = RawParts.fold
@@ -251,6 +254,7 @@ def fitted_by_rules(source, declared=None, **options) -> tuple[str, set[str]]:
 
 
 class TestRules:
+    @pytest.mark.thorough
     def test_without_an_order_are_those_of_the_table_in_memory(self, tmp_path):
         kept = ["age", "paid"]
         rules = st.Rules(require=["age <> 7 or not paid"])
@@ -282,6 +286,7 @@ class TestRules:
         assert any("rules that some rows of the table break" in sentence for sentence in said)
         assert "total" in right.splitlines()[0]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "suffix", [".parquet", pytest.param(".csv", marks=pytest.mark.thorough), ".jsonl"]
     )
@@ -390,6 +395,7 @@ def of_file(tmp_path_factory):
 
 
 class TestWithoutASchema:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("n_parts", [1, 7])
     def test_releases_are_those_of_the_table_in_memory(self, n_parts, tmp_path, of_file):
         assert found_in(undeclared_in_parts(tmp_path / "rows", n_parts)[1]) == of_file
@@ -419,12 +425,14 @@ class TestWithoutASchema:
 
         assert found_in(undeclared_in_parts(tmp_path / "rows", 3)[1], workers=2) == of_file
 
+    @pytest.mark.thorough
     def test_with_some_columns_declared_they_are_too(self, tmp_path):
         file, folder = undeclared_in_parts(tmp_path / "rows", 2)
         declared = st.Schema({"age": st.Numeric(0, 400, integer=True)}, others="find")
 
         assert found_in(folder, declared) == found_in(file, declared)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("most", [pytest.param(3, marks=pytest.mark.thorough), 10_000])
     def test_of_decimals_they_are_too(self, most, tmp_path, monkeypatch):
         rng = np.random.default_rng(1)
@@ -480,6 +488,7 @@ def text_in_parts(folder, n_parts: int, **form) -> tuple[Path, Path]:
 
 
 class TestTextWithoutASchema:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("n_parts", [pytest.param(1, marks=pytest.mark.thorough), 3])
     def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
         file, folder = text_in_parts(tmp_path / "rows", n_parts)
@@ -554,6 +563,7 @@ def json_in_parts(folder, n_parts: int) -> tuple[Path, Path]:
 
 
 class TestJsonWithoutASchema:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("n_parts", [pytest.param(1, marks=pytest.mark.thorough), 5])
     def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
         file, folder = json_in_parts(tmp_path / "rows", n_parts)
@@ -580,6 +590,7 @@ class TestJsonWithoutASchema:
             values = np.concatenate([piece.values for piece in pieces])
             assert (values == column.values)[~missing].all()
 
+    @pytest.mark.thorough
     def test_with_persons_and_some_columns_declared_they_are_too(self, tmp_path):
         file, folder = json_in_parts(tmp_path / "rows", 3)
         declared = st.Schema(
@@ -713,6 +724,7 @@ class TestRefusals:
         with pytest.raises(DataError, match="one format"):
             self.fitted(folder)
 
+    @pytest.mark.thorough
     def test_of_a_damaged_file_show_no_cell(self, tmp_path):
         folder = in_parts(tmp_path / "parts", 2)
         written = (folder / "0.parquet").read_bytes()
@@ -740,6 +752,7 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"changed while it was read.*new\.parquet"):
             _ = [*parts.pieces()]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv", ".jsonl"])
     @pytest.mark.parametrize("change", CHANGES)
     def test_of_files_that_change_between_two_questions_name_them(self, change, suffix, tmp_path):
@@ -825,6 +838,7 @@ class _Killing:
 
 
 class TestTypes:
+    @pytest.mark.thorough
     def test_that_differ_between_files_are_read_as_declared(self, tmp_path, in_memory):
         folder = in_parts(tmp_path / "parts", 2)
         place = folder / "1.parquet"

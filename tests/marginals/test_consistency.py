@@ -20,6 +20,7 @@ TOTALS = st.floats(1e-3, 1e6)
 
 
 class TestProjectSimplex:
+    @pytest.mark.thorough
     @given(VALUES, TOTALS)
     def test_has_the_total_and_no_negative_cell(self, values, total):
         projected = project_simplex(values, total)
@@ -27,11 +28,13 @@ class TestProjectSimplex:
         assert (projected >= 0).all()
         assert projected.sum() == pytest.approx(total, rel=1e-12)
 
+    @pytest.mark.thorough
     @given(VALUES, TOTALS)
     def test_twice_equals_once(self, values, total):
         once = project_simplex(values, total)
         assert np.allclose(project_simplex(once, total), once, rtol=1e-9, atol=1e-9 * total)
 
+    @pytest.mark.thorough
     @given(VALUES, TOTALS)
     def test_meets_the_conditions_of_the_nearest_point(self, values, total):
         projected = project_simplex(values, total)

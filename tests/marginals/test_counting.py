@@ -46,6 +46,7 @@ def tables_and_cliques(draw):
 
 
 class TestCounts:
+    @pytest.mark.thorough
     @settings(max_examples=150)
     @given(tables_and_cliques())
     def test_equal_row_by_row_counts_for_any_cliques_in_any_order(self, case):

@@ -42,6 +42,7 @@ class TestClosureAndMaxima:
         assert set(sets) == subsets - {frozenset()}
         assert [len(c) for c in closed] == sorted(len(c) for c in closed)
 
+    @pytest.mark.thorough
     @given(CLIQUES)
     def test_the_closure_of_a_closure_is_itself(self, cliques):
         closed = downward_closure(cliques)

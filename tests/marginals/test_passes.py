@@ -45,6 +45,7 @@ def cases(draw):
 
 
 class TestCounts:
+    @pytest.mark.thorough
     @settings(max_examples=60)
     @given(cases())
     def test_are_those_of_the_whole_table_wherever_it_is_cut_and_whatever_is_kept(self, case):

@@ -61,6 +61,7 @@ class TestScores:
 
         assert alone.score("query-error-3") == among.score("query-error-3")
 
+    @pytest.mark.thorough
     def test_the_seed_decides_what_is_drawn(self):
         tables = people(200, 1), people(150, 2)
 
@@ -216,6 +217,7 @@ class TestForms:
         assert "best 0" not in with_scale.text()
         assert without.to_json()["scores"][0]["best"] == 0.0
 
+    @pytest.mark.thorough
     def test_each_group_is_one_block_whatever_was_named_first(self):
         found = evaluate(
             people(50, 1), people(50, 2), metrics=[QueryError(), "query-similarity", TotalVariation()]
@@ -224,6 +226,7 @@ class TestForms:
         assert [r.info.group for r in found.results] == ["fidelity", "queries", "queries"]
         assert found.text().count("Queries") == 1
 
+    @pytest.mark.thorough
     def test_progress_reaches_the_end(self):
         steps = []
 
@@ -333,6 +336,7 @@ class TestOwnHoldout:
         made = [pd.DataFrame({"x": v, "y": 2 * v + rng.normal(scale=0.1, size=800), "c": v > 0}) for v in x]
         return made[0], made[1]
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     @pytest.mark.parametrize(("target", "key"), [("y", "predictive-error"), ("c", "predictive-utility")])
     def test_a_target_alone_gives_the_quick_score_that_fits_it(self, target: str, key: str) -> None:

@@ -74,6 +74,7 @@ class TestSplits:
         assert by_person.facts["copies"] == 0
         assert by_person.value > by_row.value
 
+    @pytest.mark.thorough
     def test_a_discriminator_does_not_know_persons_that_it_is_asked_about(self):
         # The synthetic table holds single rows as the real one, so that only whoever knows the persons tells them apart.
         fresh = pd.concat(

@@ -110,6 +110,7 @@ class TestRecordSimilarity:
 
 
 class TestDiscriminator:
+    @pytest.mark.thorough
     def test_tells_obvious_tables_apart_and_not_samples_of_one_source(self):
         real, same = people(1500, 1), people(1500, 2)
 
@@ -170,6 +171,7 @@ class TestPropensity:
 
         assert PropensityError()(compare(frame, frame), np.random.default_rng(0)).value == 0.0
 
+    @pytest.mark.thorough
     def test_two_fresh_samples_have_twice_the_expectation_for_a_fixed_real_table(self):
         ratios = [
             PropensityError()(

@@ -112,6 +112,7 @@ class TestInThePlane:
 
         assert in_the_plane(axis(x, x[::-1].copy()), axis(x, x[::-1].copy())) == 0.0
 
+    @pytest.mark.thorough
     def test_a_blurred_plan_is_no_cheaper_and_nears_the_exact_one(self):
         rng = np.random.default_rng(5)
         axes = [axis(numbers(rng, 80), numbers(rng, 80)) for _ in range(2)]

@@ -60,6 +60,7 @@ class TestIdentities:
         assert utility.value == 1.0
         assert efficacy.value == efficacy.baselines["SELF"]
 
+    @pytest.mark.thorough
     def test_so_does_training_for_a_number(self):
         tables = judged(table(1), "z")
 
@@ -93,6 +94,7 @@ class TestIdentities:
 
         assert fresh.value < 0.1 < lost.value
 
+    @pytest.mark.thorough
     def test_models_of_a_learnable_table_learn_it(self):
         score = Efficacy(evaluators=LIGHT)(judged(table(3)), rng())
 
@@ -100,6 +102,7 @@ class TestIdentities:
         assert score.facts["auc (synthetic)"] > 0.95
         assert set(score.details) == {(key,) for key in LIGHT}
 
+    @pytest.mark.thorough
     def test_the_same_seed_gives_the_same_score(self):
         tables = judged(table(3))
 
@@ -107,6 +110,7 @@ class TestIdentities:
 
 
 class TestHardTables:
+    @pytest.mark.thorough
     def test_a_table_of_one_class_is_scored_as_a_constant_prediction(self):
         constant = table(3).assign(y="no")
         tables = judged(constant)
@@ -118,6 +122,7 @@ class TestHardTables:
         assert score.facts["auc (synthetic)"] == 0.5
         assert score.value == pytest.approx(2 * share / (1 + share) / 2)
 
+    @pytest.mark.thorough
     def test_a_class_that_training_lacks_is_never_predicted(self):
         tables = judged(table(3, classes=2), classes=3)
         encoding = Encoding(tables)
@@ -290,6 +295,7 @@ class TestTuning:
         assert first == again
         assert kept.stat().st_mtime_ns == written
 
+    @pytest.mark.thorough
     def test_they_lie_in_the_space_and_differ_for_other_rows(self, tmp_path):
         encoding = Encoding(judged(table(3)))
         judge = evaluator("tree")
@@ -302,6 +308,7 @@ class TestTuning:
 
         assert len(list(tmp_path.iterdir())) == 2
 
+    @pytest.mark.thorough
     def test_later_settings_are_suggested_by_earlier_scores(self, tmp_path):
         tried: list[float] = []
 
@@ -346,6 +353,7 @@ class TestTuning:
 
 
 class TestTransformer:
+    @pytest.mark.thorough
     def test_it_repeats_itself_and_leaves_the_global_generator_alone(self):
         torch = pytest.importorskip("torch")
         encoding = Encoding(judged(table(3)))

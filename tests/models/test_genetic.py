@@ -163,6 +163,7 @@ class TestFit:
         assert 0.8 * explained < error(stopped) <= explained * (1 + 1e-9)
         assert error(went_on) < error(stopped)
 
+    @pytest.mark.thorough
     def test_it_goes_on_where_noise_moves_few_of_the_records(self) -> None:
         # A pair has 14 cells on average: noise of 100 moves 3 % of its 20,000 records, noise of 2,000 half of them.
         def rows(sigma: float, stop_at_noise: bool | None) -> np.ndarray:
@@ -174,6 +175,7 @@ class TestFit:
             assert np.array_equal(rows(sigma, None), rows(sigma, stops))
             assert not np.array_equal(rows(sigma, None), rows(sigma, not stops))
 
+    @pytest.mark.thorough
     def test_less_noise_weighs_more(self) -> None:
         good, bad = np.array([15_000.0, 5_000.0]), np.array([5_000.0, 15_000.0])
         domain = Domain.from_sizes({"a": 2})
@@ -211,6 +213,7 @@ class TestFit:
 
         assert np.abs(counts / counts.sum() - 1 / 4).max() < 0.026
 
+    @pytest.mark.thorough
     def test_there_are_at_least_a_thousand_records_and_never_more_than_allowed(self) -> None:
         few = [Measurement(m.clique, m.values * 7 / N, 0.0) for m in measured(PAIRS)]
 

@@ -103,6 +103,7 @@ class TestFit:
 
         assert distance(model, PAIRS) < 0.03
 
+    @pytest.mark.thorough
     def test_an_input_drawn_anew_at_each_step_learns_too(self) -> None:
         model = NeuralRows(fixed_input=False, **SMALL | {"n_rows": 512, "tolerance": 1e-9})
 
@@ -121,6 +122,7 @@ class TestFit:
 
         assert np.allclose(model.marginals([("a", "b")])[0], 50)
 
+    @pytest.mark.thorough
     def test_a_second_fit_goes_on_from_the_first(self) -> None:
         first = NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 0.0))
 
@@ -128,6 +130,7 @@ class TestFit:
 
         assert distance(again, PAIRS) < distance(first, PAIRS)
 
+    @pytest.mark.thorough
     def test_a_fit_leaves_the_model_that_it_starts_from_as_it_is(self) -> None:
         first = NeuralRows(**SMALL).over(DOMAIN).fit(measured([("a",)], 5.0))
         before = {name: array.copy() for name, array in first.state()[1].items()}
@@ -169,6 +172,7 @@ class TestLimits:
         with pytest.raises(ResourceError, match="100 MB"):
             model.fit([Measurement(("a",), np.zeros(3000), 1.0)])
 
+    @pytest.mark.thorough
     def test_the_size_is_stated_beforehand(self) -> None:
         model = NeuralRows(**SMALL).over(DOMAIN)
 
@@ -209,6 +213,7 @@ class TestLimits:
 
 
 class TestState:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("start", ["codes", "gaussian"])
     def test_a_model_comes_back_and_can_be_fitted_on(self, start: str) -> None:
         model = NeuralRows(start=start, **SMALL).over(DOMAIN).fit(measured(PAIRS[:2], 5.0))
@@ -235,6 +240,7 @@ class TestState:
             with pytest.raises(ReleaseFileError):
                 model_from_state(facts, arrays | {name: damaged})
 
+    @pytest.mark.thorough
     def test_a_missing_array_is_refused(self) -> None:
         facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
 
@@ -242,6 +248,7 @@ class TestState:
             with pytest.raises(ReleaseFileError):
                 model_from_state(facts, {n: a for n, a in arrays.items() if n != name})
 
+    @pytest.mark.thorough
     def test_an_input_outside_the_domain_is_refused(self) -> None:
         facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
 

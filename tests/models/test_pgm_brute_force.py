@@ -155,6 +155,7 @@ def test_stopping_at_the_noise_keeps_every_marginal_within_it() -> None:
         assert loss <= half + np.sqrt(2 * half * unlikely) + unlikely + 1e-9
 
 
+@pytest.mark.thorough
 def test_a_warm_start_ends_where_a_cold_one_does() -> None:
     rng = np.random.default_rng(6)
     domain = Domain.from_sizes({"a": 4, "b": 4, "c": 4})

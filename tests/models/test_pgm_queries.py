@@ -44,6 +44,7 @@ def random_model(seed: int) -> tuple[Domain, dict[Clique, np.ndarray]]:
     return domain, {c: 2 * rng.normal(size=domain.shape(c)) for c in cliques}
 
 
+@pytest.mark.thorough
 def test_all_marginals_of_up_to_four_columns_are_those_of_the_joint_table() -> None:
     for seed in range(40):
         domain, potentials = random_model(seed)
@@ -60,6 +61,7 @@ def test_all_marginals_of_up_to_four_columns_are_those_of_the_joint_table() -> N
             )
 
 
+@pytest.mark.thorough
 def test_the_same_holds_where_no_wider_tree_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PGM, "_tree_for", lambda self, wanted: self._tree)
 

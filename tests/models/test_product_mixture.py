@@ -125,6 +125,7 @@ class TestSample:
     def test_fewer_rows_than_soft_ones_can_be_drawn(self, n: int) -> None:
         assert rows(20).sample(n, np.random.default_rng(1)).n_rows == n
 
+    @pytest.mark.thorough
     def test_few_rows_are_drawn_without_bias(self) -> None:
         # 4,000 samples of one row each: a part's standard deviation is below 0.008; 0.05 is beyond six.
         soft, rng = rows(20), np.random.default_rng(3)

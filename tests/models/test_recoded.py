@@ -31,6 +31,7 @@ class TestMarginals:
         expected = MERGED[[0, 2, 1, 2, 2]] * np.array([1, 0.25, 1, 0.5, 0.25])[:, None]
         np.testing.assert_allclose(found, expected, atol=1e-2)
 
+    @pytest.mark.thorough
     def test_the_axes_follow_the_order_of_the_clique(self) -> None:
         ab, ba = model().marginals([("a", "b"), ("b", "a")])
 
@@ -75,6 +76,7 @@ class TestSample:
         assert rows.domain == DOMAIN
         assert np.array_equal(rows.column("a"), given.column("a"))
 
+    @pytest.mark.thorough
     def test_the_other_columns_follow_the_given_merged_code(self) -> None:
         # Rows with code 3 hold b in the ratio 10 : 50 : 100; six deviations, false-alarm rate below 1e-8.
         n = 16_000
@@ -128,6 +130,7 @@ class TestState:
         one, other = (m.sample(500, np.random.default_rng(3)) for m in (recoded, back))
         assert all(np.array_equal(x, y) for x, y in zip(one.codes, other.codes, strict=True))
 
+    @pytest.mark.thorough
     def test_recodings_within_recodings_come_back_too(self) -> None:
         inner = model()
         wider = Domain.from_sizes({"a": 6, "b": 3})

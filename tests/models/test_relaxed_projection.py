@@ -34,6 +34,7 @@ def measured(sigma: float) -> list[Measurement]:
 
 
 class TestFit:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("projection", ["softmax", "sparsemax"])
     def test_noiseless_pairs_are_learned(self, projection: str) -> None:
         model = RelaxedProjection(
@@ -56,6 +57,7 @@ class TestFit:
         (one,), (two,), (wanted,) = first.marginals(PAIRS[:1]), again.marginals(PAIRS[:1]), exact(PAIRS[:1])
         assert np.abs(two - wanted).sum() < np.abs(one - wanted).sum()
 
+    @pytest.mark.thorough
     def test_the_same_seed_gives_the_same_model(self) -> None:
         one, same, other = (
             RelaxedProjection(seed=s, **SMALL).over(DOMAIN).fit(measured(5.0)) for s in (0, 0, 1)

@@ -103,6 +103,7 @@ def assert_drawn_from(counts: np.ndarray, expected: np.ndarray) -> None:
     assert stats.chi2.sf(((held - due)[due > 0] ** 2 / due[due > 0]).sum(), (due > 0).sum() - 1) > LEAST_P
 
 
+@pytest.mark.thorough
 def test_the_distribution_is_that_of_the_model_times_the_weights() -> None:
     for make in MODELS:
         for case in WEIGHTS:

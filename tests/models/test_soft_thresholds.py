@@ -114,6 +114,7 @@ class TestSoftRows:
 
 
 class TestFit:
+    @pytest.mark.thorough
     def test_thresholds_are_learned_and_hold_for_drawn_rows(self) -> None:
         """One-way marginals alone leave x and y independent; thresholds over both tell how they hang together."""
         data = table()

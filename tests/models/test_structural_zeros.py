@@ -38,6 +38,7 @@ def model(cells=POSSIBLE, clique=("a", "b")):
 
 
 class TestFit:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "cliques",
         [
@@ -78,6 +79,7 @@ class TestFit:
         # The standard deviation is 20: no cell is farther off than eight of them.
         assert np.abs(pair - counts.sum(axis=2)).max() < 160
 
+    @pytest.mark.thorough
     def test_a_second_fit_begins_where_the_first_ended(self):
         counts = truth()
         first = model().fit(measured(counts, [("a",), ("b",)]))

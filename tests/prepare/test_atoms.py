@@ -104,6 +104,7 @@ class TestFrequentValues:
         assert found.is_all
         assert {*found.points} == {*values.tolist()}
 
+    @pytest.mark.thorough
     def test_noise_of_the_others_does_not_make_frequent_values_all_there_are(self):
         rng = np.random.default_rng(0)
         points = np.where(

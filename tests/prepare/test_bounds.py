@@ -134,6 +134,7 @@ class TestFailure:
         with pytest.raises(PrivateDomainError, match=r"'bounds'.*schema"):
             bounds_of(points, Budget.pure(0.1))
 
+    @pytest.mark.thorough
     def test_noise_alone_hardly_ever_passes_for_a_domain(self):
         # False alarms: at most 1 / 254 per run by the last threshold (one over twice the number of cells), in
         # expectation under 2 of 400; 20 or more have a probability below 1e-12.
@@ -167,6 +168,7 @@ def many_bounds(points, unit=1.0):
 
 
 class TestWhereEvidenceEnds:
+    @pytest.mark.thorough
     def test_ranges_of_everyday_end_where_their_values_do(self):
         rng = np.random.default_rng(7)
         cases = {
@@ -188,6 +190,7 @@ class TestWhereEvidenceEnds:
         # The cell below 0 would be added in one of 15 runs if 1.5 deviations were enough.
         assert all(bounds_of(counts, seed=seed)[0].lower == 0 for seed in range(40))
 
+    @pytest.mark.thorough
     def test_noise_does_not_shrink_the_bounds_to_a_single_value(self):
         # A cut at a round number from below and one from above leave a cell of one value between them: half of all
         # runs ended there once.

@@ -71,6 +71,7 @@ def test_other_names_and_numbers_are_numbers(name: str, values: np.ndarray) -> N
     assert isinstance(release(pd.DataFrame({name: values})).schema[name], st.Numeric)
 
 
+@pytest.mark.thorough
 def test_digits_among_texts_are_found_whatever_the_name(tmp_path: Path) -> None:
     codes = [["0105", "0150", "1210"][i % 3] for i in range(N)]
     frame = pd.DataFrame({"call": [f"{t:04}" for t in times()], "code": codes})

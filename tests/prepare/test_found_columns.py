@@ -220,6 +220,7 @@ def fitted(source: object, epsilon: float, seed: int = 0) -> tuple[st.Release, l
     return release, [str(w.message) for w in caught]
 
 
+@pytest.mark.thorough
 def test_one_warning_names_all_columns_of_a_kind() -> None:
     names = [f"person {i}" for i in range(N)]
     gaps = np.where(np.arange(N) < 5, 7.5, np.nan)
@@ -288,6 +289,7 @@ def test_types_that_noise_hides_are_told_together(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_it_points_to_the_line_that_fitted_the_table() -> None:
     frame = pd.DataFrame({"age": np.arange(N) % 70, "name": [f"person {i}" for i in range(N)]})
     frame.index.name = "row"

@@ -55,6 +55,7 @@ def test_most_keys_show_the_form_of_new_ones() -> None:
     assert made.lost_columns() == []
 
 
+@pytest.mark.thorough
 def test_texts_of_many_forms_and_patterns_of_too_few_keys_become_running_numbers() -> None:
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice([*"abcdefgh"], int(k))) for k in rng.integers(3, 30, N)]

@@ -101,6 +101,7 @@ class TestWithoutPrivacy:
 
 
 class TestSmallTable:
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
     def test_categories_of_a_tenth_of_a_small_table_are_kept(self) -> None:
         rng = np.random.default_rng(0)

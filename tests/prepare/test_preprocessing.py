@@ -108,6 +108,7 @@ class TestEndToEnd:
 
 
 class TestSpending:
+    @pytest.mark.thorough
     def test_steps_are_those_of_the_plan_within_their_shares(self):
         for schema in [SCHEMA, None]:
             for discretizer in DISCRETIZERS:
@@ -131,6 +132,7 @@ class TestSpending:
                 assert sum(spent.values()) <= 1 + 1e-9
                 assert sum(planned.values()) == pytest.approx(1.0)
 
+    @pytest.mark.thorough
     def test_what_is_planned_is_charged_also_for_free_bins_and_for_the_spread_within_bins(self):
         free = Thirds()
         for schema in (SCHEMA, None):

@@ -55,6 +55,7 @@ class TestTypesStay:
     def test_in_arrow(self, seed: int, tmp_path: Path) -> None:
         assert sampled(table(), seed, tmp_path).schema.equals(table().schema)
 
+    @pytest.mark.thorough
     def test_in_parquet(self, seed: int, tmp_path: Path) -> None:
         source = tmp_path / "table.parquet"
         pq.write_table(table(), source)

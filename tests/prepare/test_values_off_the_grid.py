@@ -193,6 +193,7 @@ class TestReleases:
         assert (made == 37).mean() == pytest.approx((frame["x"] == 37).mean(), rel=0.15)
         assert (made[made != 37] % 5 == 0).all()
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("schema", [FLOATS, None], ids=["declared", "found"])
     def test_of_a_table_in_parts_are_those_of_the_table_in_memory(
         self, schema: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -178,6 +178,7 @@ class TestGaussian:
     def test_mu_matches_the_printed_vectors(self, epsilon: float, mu: float) -> None:
         assert mu_from_epsilon(epsilon, 1e-5) == pytest.approx(mu, abs=5e-7)
 
+    @pytest.mark.thorough
     def test_inverses_are_rounded_against_us(self) -> None:
         for epsilon, delta in itertools.product(EPSILONS, DELTAS):
             mu = mu_from_epsilon(epsilon, delta)
@@ -187,6 +188,7 @@ class TestGaussian:
             assert above == pytest.approx(epsilon, rel=1e-10)
         assert epsilon_from_mu(1e-6, 1e-3) == 0
 
+    @pytest.mark.thorough
     def test_inverses_are_rounded_against_us_at_random_points(self) -> None:
         rng = random.Random(5)
         for _ in range(120):
@@ -272,6 +274,7 @@ class TestAgainstAnotherAccountant:
             "dp_accounting.rdp.rdp_privacy_accountant", reason="the oracle dp-accounting is not installed"
         )
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     @pytest.mark.parametrize(
         "point", thorough_but(lambda point: point[2] == "gdp" and point[1] <= 1, points()), ids=str

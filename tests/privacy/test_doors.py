@@ -208,6 +208,7 @@ def parts_used(question: Question, budget: str, wrap: Wrap = unchanged) -> np.nd
 
 
 class TestCharged:
+    @pytest.mark.thorough
     def test_the_noise_is_that_of_the_charged_sensitivity_and_a_record_uses_all_of_it(self) -> None:
         for name, budget in CASES:
             parts = parts_used(QUESTIONS[name], budget)
@@ -276,6 +277,7 @@ class TestPlantedBugs:
             for name in ["sums within cells", "sums within the column", "spread"]:
                 assert is_found(name, budget, wrap=FineNoise)
 
+    @pytest.mark.thorough
     def test_half_of_the_noise_of_anything(self) -> None:
         for name, budget in CASES:
             assert is_found(name, budget, wrap=HalfNoise) or name == "choice of a dependence"

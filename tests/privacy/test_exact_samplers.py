@@ -48,6 +48,7 @@ near_scores = st.lists(st.floats(0, 30), min_size=1, max_size=8)
 
 
 class TestUnits:
+    @pytest.mark.thorough
     @given(scores=st.lists(any_score, min_size=1, max_size=8), scale=any_scale)
     @example(scores=[FULL, -FULL, 0.0, FULL / 2], scale=FULL)
     @example(scores=[FULL, -FULL, 0.0], scale=LEAST)
@@ -92,6 +93,7 @@ class TestUnits:
 
 
 class TestBounds:
+    @pytest.mark.thorough
     @given(
         exponent=st.fractions(0, 60) | st.fractions(0, Fraction(1, 10**30)) | st.fractions(0, 1000),
         bits=st.integers(1, 300),
@@ -180,6 +182,7 @@ class TestExtremes:
 
         assert choose(scores, scale) == 765_432
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("scale", [LEAST, FULL])
     def test_of_equal_scores_reaches_both_halves_of_a_million(self, scale: float) -> None:
         # That one of two halves is missed by 40 draws has probability 2^-39.

@@ -149,6 +149,7 @@ class TestLossRange:
             rises = ndtri_exp(log_upper) - ndtri_exp(log_lower)
             assert int(np.argmax(rises)) == 300
 
+    @pytest.mark.thorough
     def test_next_to_others_it_covers_all_worst_pairs(self) -> None:
         for share, before in itertools.product(self.SHARES, self.BEFORE):
             width = math.sqrt(4 * share * (1 - share) * before)
@@ -172,6 +173,7 @@ class TestLossRange:
             for epsilon in np.linspace(-reach, reach, 41).tolist()
         )
 
+    @pytest.mark.thorough
     @settings(max_examples=100)
     @given(COSTS, st.fractions(min_value=1, max_value=10**6))
     def test_parameters_are_the_largest_that_do_not_overspend(self, cost: Fraction, times: Fraction) -> None:
@@ -184,6 +186,7 @@ class TestLossRange:
         assert mu_squared_of(TreeEvent(scale), left) <= cost
         assert range_bought(cost, left) >= Fraction(epsilon) ** 2
 
+    @pytest.mark.thorough
     @settings(max_examples=100)
     @given(st.fractions(min_value=Fraction(1, 1000), max_value=30), COSTS, COSTS)
     def test_price_from_before_and_from_after_agree_and_fall(
@@ -219,6 +222,7 @@ class TestFilter:
             for _ in range(6):
                 assert curve(epsilon, Fraction(total), 4) <= gaussian_delta(epsilon, total) + 1e-13
 
+    @pytest.mark.thorough
     def test_events_on_their_own_stay_within_the_total(self) -> None:
         rng = random.Random(3)
         for _ in range(50):
@@ -310,6 +314,7 @@ class TestInverses:
         assert rho_of(GaussianEvent(sigma, squared, 1)) <= rho
         assert rho_of(GaussianEvent(math.nextafter(sigma, 0), squared, 1)) > rho
 
+    @pytest.mark.thorough
     @settings(max_examples=500)
     @given(ALL_COSTS, st.integers(1, 10**6))
     def test_laplace_scale_is_the_smallest_that_does_not_overspend(
@@ -323,6 +328,7 @@ class TestInverses:
             <= cost
         )
 
+    @pytest.mark.thorough
     @settings(max_examples=500)
     @given(ALL_COSTS)
     def test_exponential_is_the_largest_that_does_not_overspend(self, cost: Fraction) -> None:

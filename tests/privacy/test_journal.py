@@ -89,6 +89,7 @@ class TestFile:
         assert [record.step for record in records] == ["a", "b", "c"]
         assert [record.outcome is None for record in records] == [False, True, True]
 
+    @pytest.mark.thorough
     def test_every_cut_is_survived(self, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "fsync", lambda _: None)  # cuts stand for what did not get to the disk
         with Journal(path) as journal:
@@ -304,6 +305,7 @@ class TestDamage:
         for i in range(len(lines)):
             self.refused(path, [*lines[: i + 1], *lines[i:]], i + 2)
 
+    @pytest.mark.thorough
     def test_a_changed_letter_anywhere_is_noticed(self, path: Path, lines: list[bytes]) -> None:
         for i, line in enumerate(lines):
             for place in range(0, len(line) - 1, 7):

@@ -278,6 +278,7 @@ class TestJournalled:
 
 
 class TestProperties:
+    @pytest.mark.thorough
     @settings(max_examples=300)
     @given(st.lists(EVENTS, max_size=8), st.randoms(use_true_random=False))
     def test_order_does_not_matter_and_more_costs_more(
@@ -293,6 +294,7 @@ class TestProperties:
         one.spend(ExponentialEvent(0.1, 2), step="more")
         assert one.epsilon_spent > before
 
+    @pytest.mark.thorough
     @settings(max_examples=300)
     @given(
         st.floats(1e-3, 10), st.floats(1e-12, 1e-3), st.lists(st.integers(1, 1000), min_size=1, max_size=6)
@@ -318,6 +320,7 @@ class TestProperties:
         assert ledger.epsilon_spent <= epsilon
         assert ledger.epsilon_spent >= epsilon * (1 - 1e-12)
 
+    @pytest.mark.thorough
     @settings(max_examples=300)
     @given(st.lists(EVENTS, max_size=30))
     def test_never_above_the_total(self, events: list[Event]) -> None:

@@ -194,6 +194,7 @@ class TestSecureNoise:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "False"
 
+    @pytest.mark.thorough
     def test_a_draw_loads_no_library_that_it_does_not_need(self):
         program = (
             "import sys, numpy as np, syntabula.privacy.noise as n; "

@@ -410,6 +410,7 @@ class TestComposition:
         assert sum(Fraction(e["cost"]) for step in facts["steps"] for e in step["events"]) > 1
         assert facts["composition"]["spent"] == facts["composition"]["limit"] == 1.0
 
+    @pytest.mark.thorough
     @given(st.floats(1e-3, 30), st.floats(1e-12, 1e-3))
     def test_a_total_in_the_budget_is_never_rounded_down(self, epsilon: float, delta: float) -> None:
         with warnings.catch_warnings():

@@ -24,6 +24,7 @@ NAMES = st.lists(st.sampled_from([f"person {i}" for i in range(6)]), min_size=1,
 
 
 class TestKept:
+    @pytest.mark.thorough
     @given(NAMES, st.integers(1, 5))
     def test_no_unit_keeps_more_rows_than_allowed_or_fewer_than_it_could(self, names, most):
         kept = units_of(names).kept(most)
@@ -32,6 +33,7 @@ class TestKept:
             rows = [row for row in kept if names[row] == person]
             assert len(rows) == min(most, names.count(person))
 
+    @pytest.mark.thorough
     @given(NAMES, st.integers(1, 5), st.data())
     def test_without_a_unit_the_same_is_kept_of_all_others(self, names, most, data):
         gone = data.draw(st.sampled_from(sorted(set(names))))
@@ -79,6 +81,7 @@ class TestSecret:
 
 
 class TestDigests:
+    @pytest.mark.thorough
     @given(NAMES, st.integers(1, 5))
     def test_units_known_by_digests_are_those_known_by_keys(self, names, most):
         right, found = units_of(names), Units.of_digests(digests_of(names, SECRET))
@@ -93,6 +96,7 @@ class TestDigests:
 
 
 class TestSlots:
+    @pytest.mark.thorough
     @given(NAMES, st.integers(1, 5))
     def test_no_two_rows_of_a_unit_share_a_slot(self, names, most):
         units = units_of(names)

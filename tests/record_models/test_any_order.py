@@ -104,6 +104,7 @@ class TestDrawnFrom:
 
 
 class TestLoss:
+    @pytest.mark.thorough
     def test_its_mean_is_that_of_drawing_all_columns_in_random_order(self) -> None:
         made, record, n = network(), [1, 2, 0], 60_000
         orders = []

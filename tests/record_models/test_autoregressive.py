@@ -54,6 +54,7 @@ class TestRestricted:
         assert counts[2] / counts[1] == pytest.approx(0.5, abs=0.12)
         assert share_near(rows) > 0.9
 
+    @pytest.mark.thorough
     def test_several_are_as_among_rows_that_are_tried(self, model: Autoregressive) -> None:
         weights = {"a": np.array([1.0, 1.0, 0.0, 0.0]), "c": np.array([0.2, 1.0])}
         every = model.sample(60_000, np.random.default_rng(1))

@@ -21,6 +21,7 @@ def model() -> Circuit:
 
 
 class TestMarginals:
+    @pytest.mark.thorough
     def test_they_are_near_the_records_and_add_up_to_them(self, model: Circuit) -> None:
         cliques = [("a",), ("b", "a"), ("c", "b"), ("a", "c", "b"), ()]
 

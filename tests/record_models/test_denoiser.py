@@ -142,6 +142,7 @@ class TestFirstWeights:
         joint = np.exp(lookups()[0].log_shares) * [anew, stayed + anew, anew]
         np.testing.assert_allclose(made.log_chances(logits)[0][0].exp(), joint / joint.sum(), rtol=1e-4)
 
+    @pytest.mark.thorough
     def test_rows_have_the_one_way_marginals(self) -> None:
         rows = drawing(quiet().parameters).draw(40_000, np.random.default_rng(0))
 

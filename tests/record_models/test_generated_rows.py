@@ -140,6 +140,7 @@ class TestRows:
         assert drawn.n_rows == 2_000
         assert (drawn.column("b") == 1).all()
 
+    @pytest.mark.thorough
     def test_conditions_that_few_satisfy_are_left_to_the_model(self) -> None:
         weights = {"a": np.array([0.0, 0.1, 0.0])}
 
@@ -148,6 +149,7 @@ class TestRows:
             == raked_model().inner.restricted(weights).probability
         )
 
+    @pytest.mark.thorough
     def test_marginals_are_those_of_the_rows(self) -> None:
         (found,) = raked_model().marginals([("a",)])
 
@@ -157,6 +159,7 @@ class TestRows:
 
 
 class TestStorage:
+    @pytest.mark.thorough
     def test_a_stored_model_draws_the_same_rows(self) -> None:
         facts, arrays = model_state(raked_model())
 

@@ -68,6 +68,7 @@ class TestWriting:
             one = EncodedTable(DOMAIN, tuple(c[record : record + 1] for c in table.codes))
             assert -float(losses[record]) == pytest.approx(read(model, one, tuple(order))[0], abs=1e-4)
 
+    @pytest.mark.thorough
     def test_in_any_order_the_chances_of_all_records_add_up_to_one(self, model: LanguageModel) -> None:
         every = rows_of(list(product(range(3), range(21), range(2))))
 

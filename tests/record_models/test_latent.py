@@ -121,6 +121,7 @@ class TestConditions:
         assert models[kind].restricted({"a": np.array([0.0, 0.0, 0.0, 1.0])}).probability == 0
 
 
+@pytest.mark.thorough
 def test_columns_follow_given_ones(models: dict[str, LatentRows]) -> None:
     given = records(1_000).project(["a"])
 

@@ -75,6 +75,7 @@ class TestRecord:
 
 
 class TestRelease:
+    @pytest.mark.thorough
     def test_rows_have_the_released_marginals_and_a_file_brings_them_back(self, tmp_path: Path) -> None:
         learned = private(KIND, epsilon=10.0).fit(table(2_000), SCHEMA)
         learned.save(tmp_path / "x.syn")
@@ -87,6 +88,7 @@ class TestRelease:
         assert abs(made["size"].mean() - real["size"].mean()) < 0.8
         assert st.load(tmp_path / "x.syn").sample(50, seed=1).equals(learned.sample(50, seed=1))
 
+    @pytest.mark.thorough
     def test_rows_that_satisfy_conditions_come_from_the_released_marginals(self) -> None:
         noisy = NoisyTraining(steps=60, rate=0.1, learning_rate=0.3)
         model = private(KIND, epsilon=10.0, seed=5, noisy=noisy).fit(table(2_000), SCHEMA).model
@@ -171,6 +173,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 
 class TestPlantedBugs:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", list(BUGS))
     def test_records_that_add_too_much_are_found(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         BUGS[name](monkeypatch)
@@ -191,6 +194,7 @@ class TestPlantedBugs:
         with pytest.raises(ArgumentError, match="other records"):
             private(KIND).fit(table(200), SCHEMA)
 
+    @pytest.mark.thorough
     def test_a_step_that_is_not_paid_for_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         right = TrainingSession.gradient
 

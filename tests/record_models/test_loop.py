@@ -219,6 +219,7 @@ class Two(Marginal):
 
 
 class TestSeveralLosses:
+    @pytest.mark.thorough
     def test_they_are_added_up_and_shown_one_by_one(self) -> None:
         told: list[str] = []
 

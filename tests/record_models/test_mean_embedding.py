@@ -43,6 +43,7 @@ def model() -> MeanEmbedding:
 
 
 class TestTraining:
+    @pytest.mark.thorough
     def test_rows_take_on_the_dependence_that_is_in_the_features_alone(self, model: MeanEmbedding) -> None:
         made = model.sample(5_000, np.random.default_rng(0))
 
@@ -96,6 +97,7 @@ class TestFiles:
             )
 
 
+@pytest.mark.thorough
 def test_cost_grows_with_steps_and_rows() -> None:
     little, long, wide = (
         MeanEmbedding(units=8, features=40, **options).training_cost(DOMAIN)

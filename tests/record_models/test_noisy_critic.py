@@ -75,6 +75,7 @@ class TestRecord:
 
 
 class TestRows:
+    @pytest.mark.thorough
     def test_come_to_be_as_likely_as_marginals_and_scores_say(self) -> None:
         domain = Domain(("a", "b"), (2, 3))
         made, n = critic(domain), 40_000
@@ -106,6 +107,7 @@ class TestRows:
 
 
 class TestRelease:
+    @pytest.mark.thorough
     def test_rows_have_the_released_marginals_and_a_file_brings_them_back(self, tmp_path: Path) -> None:
         learned = private(KIND, epsilon=10.0).fit(table(2_000), SCHEMA)
         learned.save(tmp_path / "x.syn")
@@ -205,6 +207,7 @@ class TestPlantedBugs:
         with pytest.raises(ArgumentError, match="other records"):
             private(KIND).fit(table(200), SCHEMA)
 
+    @pytest.mark.thorough
     def test_a_step_that_is_not_paid_for_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         right = TrainingSession.gradient
 

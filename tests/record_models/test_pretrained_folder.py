@@ -111,6 +111,7 @@ class TestGReaT:
 
 
 class TestReadBase:
+    @pytest.mark.thorough
     def test_it_is_read_without_a_word_to_the_network(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:

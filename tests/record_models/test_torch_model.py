@@ -153,10 +153,12 @@ def model() -> Any:
     return trained(Encoded(), steps=250)
 
 
+@pytest.mark.thorough
 def test_it_passes_the_battery() -> None:
     testing.check_record_model(Encoded(hidden=2))
 
 
+@pytest.mark.thorough
 def test_rows_follow_the_records_and_have_no_code_without_records(model: Any) -> None:
     rows = model.sample(2_000, np.random.default_rng(0))
 
@@ -215,6 +217,7 @@ def test_what_a_file_would_not_hold_is_refused() -> None:
         trained(Remembering())
 
 
+@pytest.mark.thorough
 def test_the_battery_finds_draws_from_another_generator() -> None:
     with pytest.raises(AssertionError, match="draw from the given generator alone"):
         testing.check_record_model(Dropping())

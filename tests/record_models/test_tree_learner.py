@@ -64,6 +64,7 @@ def replay_on_neighbours() -> None:
 
 
 class TestLearn:
+    @pytest.mark.thorough
     def test_only_the_inputs_of_noise_differ_on_neighbours(self) -> None:
         replay_on_neighbours()
 

@@ -53,6 +53,7 @@ class TestDrawMarginals:
         assert (tmp_path / "p.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
         assert distances.columns == tuple(columns)
 
+    @pytest.mark.thorough
     def test_each_column_is_drawn_with_its_own_shares_and_distance(self, tmp_path, monkeypatch):
         left, right = table(400, 1), table(250, 2)
         drawn = {}
@@ -73,6 +74,7 @@ class TestDrawMarginals:
             assert (p, q) == ((left["a"] == label).mean(), (right["a"] == label).mean())
         assert distance == pytest.approx(np.abs(real - synthetic).sum() / 2)
 
+    @pytest.mark.thorough
     def test_numbers_are_drawn_in_intervals_of_equal_width_and_days_with_their_year(
         self, tmp_path, monkeypatch
     ):
@@ -91,6 +93,7 @@ class TestDrawMarginals:
         assert "2024" in ticks
         assert not any(text.isdigit() and int(text) > 10_000 for text in ticks)
 
+    @pytest.mark.thorough
     def test_a_spike_does_not_flatten_the_other_values(self, tmp_path, monkeypatch):
         tops = {}
         draw = marginal_picture._draw_column

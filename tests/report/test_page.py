@@ -93,6 +93,7 @@ def page() -> str:
 
 
 class TestPage:
+    @pytest.mark.thorough
     def test_has_every_section_also_without_optional_results(self, page):
         read = Page(page)
 
@@ -112,6 +113,7 @@ class TestPage:
         assert re.findall(r"https?:|//[a-z]|@import|url\((?!#)", page) == []
         assert not read.tags & {"script", "iframe", "object", "img"}
 
+    @pytest.mark.thorough
     def test_is_made_without_a_network(self, monkeypatch):
         def refuse(*_: object, **__: object) -> None:
             raise AssertionError("a socket was opened")
@@ -144,6 +146,7 @@ class TestPage:
 
 
 class TestEscaping:
+    @pytest.mark.thorough
     def test_names_and_values_of_the_tables_are_only_text(self):
         bad = "<script>alert(1)</script>"
         frame = pd.DataFrame({bad: ["</svg><b>x", "$a_1$", "a&b\n\x00\u202e", None] * 20, "q\"'": range(80)})
@@ -175,6 +178,7 @@ class TestTablesAtTheEdge:
 
         assert set(Page(report(frame, frame).html).ids) >= SECTIONS
 
+    @pytest.mark.thorough
     def test_a_single_column(self):
         frame = people(30, 1)[["age"]]
 
@@ -279,6 +283,7 @@ class TestResults:
         assert re.search(r"mds 8 shadow models, standard error 0\.03 0\.2 lower SELF 0\.8", text)
         assert "SELF copies the table" in text
 
+    @pytest.mark.thorough
     def test_utility_is_shown_by_model_beside_real_training(self):
         pytest.importorskip("sklearn")
         real, synthetic, holdout = people(90, 1), people(80, 2), people(50, 3)
@@ -297,6 +302,7 @@ class TestResults:
         assert re.search(r"By model: tree 0\.\d+, linear 0\.\d+; accuracy \(synthetic\) 0\.\d+", text)
         assert re.search(r"SELF 0\.\d+", text)
 
+    @pytest.mark.thorough
     def test_errors_of_single_columns_are_no_lost_ties(self):
         rng = np.random.default_rng(0)
         x = rng.integers(0, 9, 2000)
@@ -308,6 +314,7 @@ class TestResults:
 
         assert "keeps nearly all of the dependence between pairs of columns" in text
 
+    @pytest.mark.thorough
     def test_the_privacy_statement_is_that_of_the_release(self):
         real = people(200, 1)[["age", "job"]]
         schema = syntabula.Schema(
@@ -341,6 +348,7 @@ class TestResults:
 
 
 class TestGroups:
+    @pytest.mark.thorough
     def test_rare_categories_of_the_real_table_are_not_named(self):
         real = pd.DataFrame({"c": ["often"] * 50 + ["secret"] * (FEWEST_ROWS - 1) + ["enough"] * FEWEST_ROWS})
 

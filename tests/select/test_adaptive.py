@@ -54,6 +54,7 @@ class OneByOne(PGM):
 
 
 class TestBudget:
+    @pytest.mark.thorough
     def test_all_of_it_is_spent_and_no_more(self) -> None:
         for budget in [Budget(epsilon=0.1, delta=1e-6), Budget.zcdp(1.0, 1e-6), Budget.pure(3.0)]:
             for options in [{}, {"max_rounds": 3}, {"one_way_share": 0.3}, {"rounds_per_column": 2}]:
@@ -142,6 +143,7 @@ class TestChoice:
 
         assert junction_tree_memory_mb(DOMAIN, model.cliques) <= limit
 
+    @pytest.mark.thorough
     def test_sizes_found_together_make_the_same_choices_as_sizes_found_one_by_one(self) -> None:
         limit = 3 * junction_tree_memory_mb(DOMAIN, [("a", "b"), ("c",)])  # so small that it rules some out
         together, one_by_one = curator(Budget.zcdp(1.2, 1e-6)), curator(Budget.zcdp(1.2, 1e-6))
@@ -301,6 +303,7 @@ class TestMerging:
         codes = (np.clip((x + 4) * 60 / 8, 0, 59).astype(np.uint8) for x in (first, second))
         return EncodedTable(self.WIDE, tuple(codes))
 
+    @pytest.mark.thorough
     def test_a_pair_that_noise_would_drown_is_learned_from_merged_codes(self) -> None:
         # Without merging the pair's 3,600 cells are not worth their noise; five seeds, and the distances are
         # 0.3 and 0.6, many times their spread.

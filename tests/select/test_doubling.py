@@ -182,6 +182,7 @@ class TestBudget:
 
 
 class TestDoubling:
+    @pytest.mark.thorough
     def test_pairs_that_bring_nothing_double_the_cost_once_each(self) -> None:
         """A deaf model never moves: the budget doubles for each new pair, and for no pair twice."""
         asked = curator(Budget.zcdp(1.0, 1e-6))

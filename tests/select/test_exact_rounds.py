@@ -50,6 +50,7 @@ class TestLearnExactly:
         for exact, learned in zip(MemoryEngine(encoded).counts(pairs), model.marginals(pairs), strict=True):
             assert np.abs(exact - learned).sum() < 1.1 * sampling_error(learned)
 
+    @pytest.mark.thorough
     def test_rounds_are_few_however_many_columns(self, selector: Adaptive) -> None:
         asked = curator(table(11, 3, dependent=True))
 
@@ -74,6 +75,7 @@ class TestLimits:
 
         assert model.memory_mb(list(model.cliques)) <= 0.1
 
+    @pytest.mark.thorough
     def test_other_models_are_taught_the_same_way(self) -> None:
         asked = curator(table(5, 4, dependent=True))
 

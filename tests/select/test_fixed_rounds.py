@@ -40,6 +40,7 @@ OPTIONS = [{}, {"pairs_per_round": 4}, {"pairs_per_round": 4, "again": False}, {
 
 
 class TestBudget:
+    @pytest.mark.thorough
     def test_all_of_it_is_spent_and_no_more(self) -> None:
         for budget in [Budget(epsilon=1.0, delta=1e-5), Budget.pure(2.0)]:
             for options in OPTIONS:

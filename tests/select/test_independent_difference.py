@@ -288,6 +288,7 @@ class TestMerging:
         codes = (np.clip((x + 4) * 60 / 8, 0, 59).astype(np.uint8) for x in (a, b))
         return EncodedTable(self.WIDE, (*codes, rng.integers(0, 2, n)))
 
+    @pytest.mark.thorough
     def test_a_pair_that_noise_would_drown_is_learned_from_merged_codes(self) -> None:
         # Without merging the pair's 3,600 cells are not worth their noise; five seeds, and the distances, 0.4 and 0.6,
         # differ by many times their spread.
@@ -388,6 +389,7 @@ class TestRules:
                 covered |= set(clique)
             assert [len(c) for c in wide] == sorted((len(c) for c in wide), reverse=True), seed
 
+    @pytest.mark.thorough
     def test_dense_pairs_of_many_columns_are_merged_without_listing_all_cliques(self) -> None:
         # There are more than 10^13 cliques of twelve columns here.
         domain = Domain.from_sizes({f"c{i}": 2 for i in range(60)})

@@ -66,6 +66,7 @@ class TestCandidates:
 
 class TestFinds:
     # A choice errs by about 2 ln(candidates) / epsilon = 300 records, where the parity moves 7,000: e^-40.
+    @pytest.mark.thorough
     @pytest.mark.parametrize("of", [(1, 2), (2, 3, 4)])
     def test_a_parity_that_pairs_do_not_show(self, of: tuple[int, ...]) -> None:
         frame = drawn(of)
@@ -82,6 +83,7 @@ class TestFinds:
         assert holds(drawn_rows, (0, 1), "parity0") > 0.9
         assert holds(drawn_rows, (2, 3, 4), "parity1") > 0.9
 
+    @pytest.mark.thorough
     def test_sums_of_more_codes(self) -> None:
         frame = drawn((0, 1), levels=4)
         drawn_rows = st.Auto(epsilon=2.0, seed=0).fit(frame, schema_of(frame)).sample(N_ROWS, seed=1)
@@ -114,6 +116,7 @@ class TestSpends:
         release = self.aim(drawn(rows=500), epsilon=0.2)
         assert not {LOOK, WEIGH, MEASURE} & set(steps(release))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("max_rounds", [1, 2, 5])
     def test_all_of_the_budget_in_a_limited_number_of_rounds(self, max_rounds: int) -> None:
         release = self.aim(drawn((1, 2)), max_rounds=max_rounds)
@@ -126,6 +129,7 @@ class TestSpends:
         assert {LOOK, WEIGH, MEASURE} <= {step.name for step in plan}
         assert not {LOOK, WEIGH, MEASURE} & {step.name for step in Adaptive().plan(domain)}
 
+    @pytest.mark.thorough
     def test_pure_budgets_too(self) -> None:
         release = st.AIM(budget=st.Budget.pure(5.0), seed=0, selector=Adaptive(interactions=True)).fit(
             frame := drawn((1, 2)), schema_of(frame)

@@ -152,6 +152,7 @@ class TestChoice:
 
         assert weighed == [10]
 
+    @pytest.mark.thorough
     def test_choices_are_blind_where_nothing_hangs_together(self) -> None:
         # Independent columns differ from independence by chance alone, far less than a choice's noise. All 10
         # pairs are then about as likely, each in 4 of 10 trees: one in no tree of 60, or in 50 of them, has

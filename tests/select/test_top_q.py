@@ -40,6 +40,7 @@ def curator(budget: Budget, rows: EncodedTable | None = None) -> Curator:
 
 
 class TestBudget:
+    @pytest.mark.thorough
     def test_all_of_it_is_spent_and_no_more(self) -> None:
         for budget in [Budget(epsilon=1.0, delta=1e-5), Budget.pure(2.0)]:
             for n_thresholds in [0, 10]:
@@ -62,6 +63,7 @@ class TestBudget:
         planned = {step.name: float(step.share) / 2 for step in TopQ(**options).plan(DOMAIN)}
         assert {s: share for s, _, share in asked.ledger.by_step()} == pytest.approx(planned, abs=1e-9)
 
+    @pytest.mark.thorough
     def test_seventeen_columns_take_six_rounds_of_three_pairs_as_in_the_paper(self) -> None:
         domain = Domain.from_sizes({f"c{i}": 2 for i in range(17)})
         rng = np.random.default_rng(0)
@@ -77,6 +79,7 @@ class TestBudget:
         assert spent == pytest.approx({TOTAL: 0.01, CHOOSE: 0.495, MEASURE: 0.495})
         assert all(e.event.l2_sensitivity_squared == 3 for e in asked.ledger.entries if e.step == MEASURE)
 
+    @pytest.mark.thorough
     def test_kinds_take_turns_and_nothing_is_chosen_twice(self) -> None:
         # Six pairs, two a round: three rounds. Ten thresholds, two a round: four rounds of the five that there could be.
         asked = curator(Budget.zcdp(1.0, 1e-6))
@@ -178,6 +181,7 @@ class TestModels:
 
         assert asked.ledger.entries == ()
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("column", "others"), [(None, {"c", "d"}), ("d", {"d"}), ("x", {"x"})])
     def test_thresholds_are_crossed_with_the_column_that_is_named(
         self, column: str | None, others: set[str], monkeypatch: pytest.MonkeyPatch

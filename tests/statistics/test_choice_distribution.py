@@ -62,6 +62,7 @@ class TestFew:
 
         assert stats.chisquare(observed, probabilities(scores, scale) * 12_000).pvalue > LEAST_P
 
+    @pytest.mark.thorough
     def test_fail_at_another_scale_and_for_permute_and_flip(self, unit_bits: int) -> None:
         # Two candidates one scale apart: the better has 0.7311, with a deviation of 0.004 over 12 000 draws, and what
         # it is compared with is 12 of those away.

@@ -83,6 +83,7 @@ def choice_bound(noise: NoiseSource, epsilon: float, runs: int, confidence: floa
 class TestSeededSource:
     # On one cell a small sigma shows the grid: at sigma 2 the discrete Gaussian's best test exceeds mu = 0.5
     # by 1%, well below what the interval costs.
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("sigma", "cliques", "claim"), [(2.0, 1, 0.5), (4.0, 16, 1.0), (2.0, 16, 2.0)])
     def test_a_noisy_marginal_is_as_private_as_claimed_and_no_more(self, sigma, cliques, claim):
         found = gaussian_bound(SeededNoise(1), sigma, cliques, 100_000, SEEDED)
@@ -125,5 +126,6 @@ class TestPlantedBug:
     def test_in_laplace_counts_is_found(self):
         assert laplace_bound(HalfNoise(SeededNoise(5)), 1.0, 1, 4_000, SEEDED) > 1.0
 
+    @pytest.mark.thorough
     def test_in_a_choice_is_found(self):
         assert choice_bound(HalfNoise(SeededNoise(6)), 2.0, 20_000, SEEDED) > 2.0

@@ -150,6 +150,7 @@ class TestPlantedBug:
         # The canary then lies so far out that no run errs: mu can be shown up to what so many runs show.
         assert mu_found(1.0, 1.0, 1, 200) > training_mu(1.0, 1.0, 1, PART) * 1.5
 
+    @pytest.mark.thorough
     def test_of_noise_that_was_scaled_to_the_mean_is_found(self) -> None:
         assert mu_found(1.0, 1.0, 1, 200, MeanNoise) > training_mu(1.0, 1.0, 1, PART) * 1.5
 

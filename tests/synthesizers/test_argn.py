@@ -14,6 +14,7 @@ KIND = "autoregressive"
 
 
 class TestRows:
+    @pytest.mark.thorough
     def test_they_keep_dependences_of_numbers_and_labels(self) -> None:
         made = release(KIND).sample(3_000, seed=0)
 
@@ -66,6 +67,7 @@ class TestBudget:
         assert abs(made["size"].mean() - real["size"].mean()) < 0.6
         assert np.corrcoef(made["size"], made["double"])[0, 1] > 0.5
 
+    @pytest.mark.thorough
     def test_found_categories_leave_training_its_part_of_delta(self) -> None:
         require_library(KIND)
         frame = table()[["kind", "size"]]

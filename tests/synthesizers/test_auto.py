@@ -264,6 +264,7 @@ class TestCost:
 
 
 class TestExplanation:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("frame", [dense, sparse])
     def test_the_release_the_statement_and_their_json_say_why_also_after_loading(
         self, frame: Any, tmp_path: Path
@@ -288,6 +289,7 @@ class TestExplanation:
         assert release.privacy.to_json()["choice"] is None
         assert "Which method was chosen" not in release.privacy.text()
 
+    @pytest.mark.thorough
     def test_a_seed_repeats_choice_and_model(self, tmp_path: Path) -> None:
         for name in ("one", "again"):
             auto(seed=4).fit(dense(3000), schema()).save(tmp_path / name)

@@ -12,6 +12,7 @@ from syntabula.errors import ArgumentError
 
 
 class TestRows:
+    @pytest.mark.thorough
     def test_they_keep_dependences_of_numbers_and_labels(self) -> None:
         made = release("circuit").sample(3_000, seed=0)
 

@@ -90,6 +90,7 @@ class TestRows:
         losses = r"loss \S+ and \S+," if key == "ctgan" else r"loss \S+,"
         assert any(pd.Series(told).str.contains(losses))
 
+    @pytest.mark.thorough
     def test_one_way_marginals_of_categories_are_the_tables(self, key: str) -> None:
         pytest.importorskip("torch")
 

@@ -46,6 +46,7 @@ def test_without_torch_it_is_said_what_to_install_before_anything_is_read(
         method(model=MeanEmbedding(units=31)).fit(tmp_path / "not there.csv", SCHEMA)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rate", [1e3, 1e30])
 def test_a_generator_that_diverges_leaves_the_marginals_that_were_paid_for(
     rate: float, tmp_path: Path
@@ -74,6 +75,7 @@ def test_rows_keep_dependences_of_numbers_and_labels(epsilon: float) -> None:
     assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
 
 
+@pytest.mark.thorough
 def test_the_statement_has_releases_that_cost_the_whole_budget() -> None:
     pytest.importorskip("torch")
 

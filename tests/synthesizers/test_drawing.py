@@ -61,6 +61,7 @@ class TestMemory:
         with pytest.raises(ResourceError, match="draw fewer rows"):
             release.sample(n)
 
+    @pytest.mark.thorough
     def test_the_estimate_is_near_what_is_taken(self, release: st.Release) -> None:
         rows = release.sample_columns(100_000)
         frame = release.sample(100_000)

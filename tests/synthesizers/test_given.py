@@ -115,6 +115,7 @@ class TestGiven:
 
         pd.testing.assert_frame_equal(made, release.sample(given=given, seed=0))
 
+    @pytest.mark.thorough
     def test_a_file_is_read_as_declared_and_written_in_pieces(
         self, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

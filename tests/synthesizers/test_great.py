@@ -47,6 +47,7 @@ class TestRows:
         means = made.groupby("kind")["size is"].mean()
         assert means["large, is"] > 40 > 30 > means['small "one"']
 
+    @pytest.mark.thorough
     def test_numbers_are_written_in_digits_and_labels_in_words(self, release: st.Release) -> None:
         size, half, kind = release.model._spellings
 
@@ -66,6 +67,7 @@ class TestRows:
 
 
 class TestOddTables:
+    @pytest.mark.thorough
     def test_many_labels_some_of_which_are_merged(self) -> None:
         pytest.importorskip("torch")
         labels = [f"c, is {i}" for i in range(20_000)]

@@ -45,6 +45,7 @@ def release(folder: Path) -> st.Release:
 
 
 class TestRows:
+    @pytest.mark.thorough
     def test_every_text_is_a_row(self, release: st.Release) -> None:
         made = release.sample(60, seed=0)
 
@@ -75,6 +76,7 @@ class TestRows:
         # Of rows that know nothing of each other half agree.
         assert np.mean((made["kind is"] == "large, is") == (made["bit"] == 1)) > 0.9
 
+    @pytest.mark.thorough
     def test_the_same_seed_gives_the_same_model(self, folder: Path) -> None:
         one, other = (method(folder).with_options(steps=2).fit(table(60)) for _ in range(2))
 
@@ -82,6 +84,7 @@ class TestRows:
 
 
 class TestFile:
+    @pytest.mark.thorough
     def test_a_loaded_release_needs_neither_the_folder_nor_its_name(
         self, release: st.Release, folder: Path, tmp_path: Path
     ) -> None:
@@ -187,6 +190,7 @@ class TestRefusals:
             method(short).fit(table(20))
 
 
+@pytest.mark.thorough
 def test_a_plan_says_how_long_a_step_takes(folder: Path) -> None:
     schema = st.Schema({"a": st.Categorical(("x", "y")), "b": st.Numeric(0.0, 9.0)})
     short, long = (method(folder).with_options(steps=n).plan(schema, 1_000) for n in (10, 10_000))

@@ -95,6 +95,7 @@ class TestMarginal:
         assert release.method == "one_way+pgm"
         assert release.privacy.method == "one_way+pgm"
 
+    @pytest.mark.thorough
     def test_a_model_that_cannot_hold_what_will_be_measured_is_refused_by_the_plan(self) -> None:
         method = st.Marginal(selector="all_pairs", model="pgm")
         schema = st.Schema({f"c{i}": st.Numeric(0, 99, integer=True) for i in range(200)})

@@ -103,6 +103,7 @@ class TestJoined:
         below = np.array(parts.bins.edges[1:]) <= 10_500
         assert parts.shares[below & (parts.whole == 1)].sum() == pytest.approx(0.5, abs=0.15)
 
+    @pytest.mark.thorough
     @given(
         strategies.lists(strategies.floats(0, 1e9), min_size=1, max_size=6),
         strategies.lists(strategies.integers(-(10**9), 10**9), min_size=7, max_size=7, unique=True),
@@ -148,6 +149,7 @@ def test_a_model_is_asked_once_for_all_columns(monkeypatch: pytest.MonkeyPatch) 
     assert release.codec.domain.size("a") > 6
 
 
+@pytest.mark.thorough
 def test_a_model_of_records_draws_no_rows_to_join_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     # It knows the one-way marginals that it was made of.
     drawn: list[int] = []

@@ -15,6 +15,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, DomainWarning, ResourceError, SchemaError
+from syntabula.prepare.found_keys import SHAPES_SHARE
 from syntabula.synthesizers import plan
 from syntabula.synthesizers.plan import GUESSED_ROWS, Plan
 from syntabula.table.raw import PhysicalType
@@ -59,6 +60,7 @@ def release(csv: Path) -> st.Release:
 
 
 class TestRelease:
+    @pytest.mark.thorough
     def test_each_column_says_what_it_was_in_the_order_of_the_table(self, release: st.Release) -> None:
         assert [*release.provenance.items()] == [
             (name, (PUBLIC | FOUND)[name]) for name in ("pay", "age", "day", "job", "town")
@@ -98,8 +100,11 @@ class TestBudget:
         assert {s for s in planned if "type" in s} == {f"find the type of {name!r}" for name in FOUND}
         assert {s for s in spent if "domain" in s} == {f"find the domain of {name!r}" for name in FOUND}
         assert sum(planned.values()) == pytest.approx(1.0)
-        assert sum(share for step, share in spent.items() if "one-way" not in step) == pytest.approx(0.1)
+        # What is kept for forms of keys goes to the model where categories are found.
+        of_domains = sum(share for step, share in spent.items() if "one-way" not in step)
+        assert 0.1 * (1 - float(SHAPES_SHARE)) < of_domains <= 0.1
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
     def test_a_schema_that_declares_all_columns_costs_what_a_whole_one_does(self) -> None:
         whole = st.Schema({n: method().fit(people(), SOME).schema[n] for n in people()})
@@ -150,6 +155,7 @@ class TestSources:
         assert "unless the stored types of 2 of 5 columns (pay, town) are public" in some.reasons_against[1]
         assert whole.stored_types == ()
 
+    @pytest.mark.thorough
     def test_records_of_json_have_the_keys_that_occur(self, tmp_path: Path) -> None:
         rows = people()[["job", "age", "pay"]].to_dict("records")
         path = tmp_path / "t.jsonl"
@@ -162,6 +168,7 @@ class TestSources:
         with pytest.raises(SchemaError, match=r"no column 'aeg'.*did you mean 'age'"):
             method().fit(path, st.Schema({"aeg": SOME["age"]}, others="find"))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("observed", [False, True])
     def test_keys_of_json_taint_even_where_all_that_occur_are_declared(
         self, observed: bool, tmp_path: Path
@@ -211,12 +218,14 @@ class TestRefusals:
         with pytest.raises(ResourceError, match="'job' has 100,001 codes"):
             method(memory_mb=0.1, rare=None).fit("there_is_no_such_file.csv", wide)
 
+    @pytest.mark.thorough
     def test_what_is_found_too_large_is_refused(self, csv: Path) -> None:
         names = st.Schema({"job": st.Identifier()}, others="find")
 
         with pytest.raises(ResourceError, match="may need"):
             method(memory_mb=1e-6).fit(csv, names)
 
+    @pytest.mark.thorough
     def test_whether_it_is_too_large_does_not_depend_on_the_number_of_records(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -236,6 +245,7 @@ class TestRefusals:
 
 
 class TestCoercions:
+    @pytest.mark.thorough
     def test_values_outside_are_told_of_declared_columns_alone(self, csv: Path) -> None:
         narrow = SOME.with_column("age", st.Numeric(20, 90, integer=True))
 
@@ -244,6 +254,7 @@ class TestCoercions:
 
         assert [str(w.message).split(":")[0] for w in told] == ["column 'age'"]
 
+    @pytest.mark.thorough
     def test_strict_is_about_what_is_declared(self, csv: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error", CoercionWarning)
@@ -262,6 +273,7 @@ class TestCoercions:
 
 
 class TestObserved:
+    @pytest.mark.thorough
     def test_with_leave_the_others_are_read_off_the_table(self, csv: Path) -> None:
         fitted = method(allow_observed=True).fit(csv, SOME)
 
@@ -269,6 +281,7 @@ class TestObserved:
         assert not any("domain" in line.step for line in fitted.privacy.lines)
         assert "3 of 5 columns (pay, day, town)" in fitted.privacy.text()
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     def test_scores_take_such_a_schema_as_well(self, csv: Path, release: st.Release) -> None:
         scores = st.evaluate(csv, release.sample(N, seed=0), schema=SOME, metrics=["tvd-1"])

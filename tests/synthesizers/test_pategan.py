@@ -112,6 +112,7 @@ class TestSmall:
 
         assert len(method().fit(table(10).head(n), SCHEMA).sample(50, seed=0)) == 50
 
+    @pytest.mark.thorough
     def test_one_column(self) -> None:
         pytest.importorskip("torch")
         schema = st.Schema({"kind": SCHEMA["kind"]})
@@ -143,6 +144,7 @@ class TestSmall:
 
 
 class TestRecords:
+    @pytest.mark.thorough
     def test_they_are_asked_for_marginals_and_votes_alone(self) -> None:
         pytest.importorskip("torch")
 

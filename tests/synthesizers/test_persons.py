@@ -125,6 +125,7 @@ class TestSaid:
         assert plan.noise_by_rows == {}
         assert "unit" not in plan.to_json()
 
+    @pytest.mark.thorough
     def test_an_undeclared_key_brings_a_warning_that_a_declaration_ends(self):
         frame = people().rename(columns={"person": "patient_id"})
         with pytest.warns(PrivacyWarning, match="unit: patient_id"):
@@ -155,6 +156,7 @@ class TestRefused:
 
 
 class TestResumed:
+    @pytest.mark.thorough
     def test_a_run_that_ended_early_is_resumed_with_the_same_rows(self, tmp_path):
         frame, whole = people(), tmp_path / "whole"
         first = st.MST(epsilon=1.0, seed=3, journal=whole).fit(frame, SCHEMA)
@@ -170,6 +172,7 @@ class TestResumed:
 
 
 class TestRules:
+    @pytest.mark.thorough
     def test_persons_have_several_rows_where_rules_discard_some(self):
         rules = st.Rules(require=["not (job = 'judge' and age < 30)"])
         frame = people()

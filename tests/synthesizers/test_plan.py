@@ -117,6 +117,7 @@ def test_a_table_is_no_schema() -> None:
         st.evaluate(frame, frame, schema=frame)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
 def test_the_path_of_a_schema_file_is_taken_as_the_schema(tmp_path: Path) -> None:
     schema, frame = st.datasets.schema_of("census"), st.datasets.census(n_rows=200)

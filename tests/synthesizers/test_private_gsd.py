@@ -29,6 +29,7 @@ def distance(one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> floa
 
 
 class TestPrivateGSD:
+    @pytest.mark.thorough
     def test_the_whole_budget_measures_all_pairs_once(self, frame: pd.DataFrame) -> None:
         release = st.PrivateGSD(epsilon=1.0, seed=0).fit(frame, SCHEMA)
 
@@ -49,6 +50,7 @@ class TestPrivateGSD:
 
         assert distance(frame, ours, pair) < 0.5 * distance(frame, alone, pair)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "selector",
         [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 import syntabula as st
 from syntabula.marginals.counting import MemoryEngine
 
@@ -18,6 +20,7 @@ def test_it_is_the_pair_of_its_parts() -> None:
     assert type(st.PrivBayes().model) is type(pair.model)
 
 
+@pytest.mark.thorough
 def test_without_privacy_pairs_come_closer_than_independent_columns() -> None:
     def distance(method) -> float:
         release = method(epsilon=math.inf, bins=8, rare=None).fit(FRAME, SCHEMA)

@@ -36,6 +36,7 @@ def dependent_pairs(frame: pd.DataFrame) -> list[list[str]]:
 
 
 class TestPrivSyn:
+    @pytest.mark.thorough
     def test_the_statement_says_how_the_whole_budget_was_spent(self, frame: pd.DataFrame) -> None:
         release = st.PrivSyn(epsilon=1.0, seed=0).fit(frame, SCHEMA)
 
@@ -65,6 +66,7 @@ class TestPrivSyn:
         assert options["model"]["passes"] == 50
         assert options["selector"]["max_merged_cells"] == 5000
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("model", [PGM(), GUM()])
     def test_its_selector_runs_with_other_models(self, frame: pd.DataFrame, model: object) -> None:
         selector = st.PrivSyn().selector

@@ -232,6 +232,7 @@ class TestArrays:
 
 
 class TestExpansion:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("n_bytes", [10**5, 3 * 10**7])
     def test_what_shrinks_too_much_is_stored_and_comes_back(self, n_bytes: int, tmp_path: Path) -> None:
         path, array = tmp_path / "x.syn", np.zeros(n_bytes, dtype=np.uint8)

@@ -56,6 +56,7 @@ class TestDamage:
             with pytest.raises(ReleaseFileError):
                 read_release(path)
 
+    @pytest.mark.thorough
     def test_a_flipped_bit_is_refused_or_changes_nothing(self, path):
         whole = path.read_bytes()
         rng = np.random.default_rng(0)

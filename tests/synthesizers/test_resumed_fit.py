@@ -153,6 +153,7 @@ class TestBytes:
 
 
 class TestSecure:
+    @pytest.mark.thorough
     def test_all_recorded_answers_make_the_same_release_without_a_draw(self, tmp_path: Path) -> None:
         class Spent(SecureNoise):
             def discrete_gaussian(self, counts, sigma):

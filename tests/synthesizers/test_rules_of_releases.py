@@ -88,6 +88,7 @@ def quietly(call):
 
 
 class TestRows:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "method",
         [
@@ -113,6 +114,7 @@ class TestRows:
         assert drawn["id"].tolist() == [*range(1, 701)]
         assert drawn["end"].isna().mean() > 0.1
 
+    @pytest.mark.thorough
     def test_derived_columns_need_not_be_in_the_table(self):
         frame = table().drop(columns=["total", "weekday"])
 
@@ -129,6 +131,7 @@ class TestRows:
         assert plan.computed == ("total", "weekday")
         assert "Computed by rules, at no cost: total, weekday" in str(plan)
 
+    @pytest.mark.thorough
     def test_a_schema_without_rules_makes_the_same_rows_as_before(self):
         with_none = st.MST(epsilon=1.0, seed=1).fit(table(), Schema(COLUMNS)).sample(50, seed=3)
         with_empty = (
@@ -137,6 +140,7 @@ class TestRows:
 
         pd.testing.assert_frame_equal(with_none, with_empty)
 
+    @pytest.mark.thorough
     def test_pieces_join(self, release, monkeypatch):
         monkeypatch.setattr("syntabula.synthesizers.drawing.ROWS_AT_ONCE", 100)
 
@@ -159,6 +163,7 @@ class TestRows:
         assert not broken(drawn[[*columns]], Schema(columns, rules=rules))
         assert fitted.schema["s"].provenance == "private"
 
+    @pytest.mark.thorough
     def test_a_file_without_types_may_have_columns_to_find(self, tmp_path):
         columns = {n: COLUMNS[n] for n in ("a", "b", "total")}
         schema = Schema(columns, others="find", rules=Rules(derive={"total": "a + b"}))
@@ -178,6 +183,7 @@ def replace_rules(**changed):
 
 
 class TestRejection:
+    @pytest.mark.thorough
     def test_many_discarded_rows_are_said(self):
         # Four columns are more than the model holds.
         whole = Numeric(0, 9, integer=True)
@@ -193,6 +199,7 @@ class TestRejection:
         assert (drawn.sum(axis=1) == 18).all()
         assert 0.8 < fitted.rules_broken()[rule] < 1
 
+    @pytest.mark.thorough
     def test_rules_that_the_model_holds_discard_no_row(self):
         whole = Numeric(0, 9, integer=True)
         schema = Schema({"a": whole, "b": whole}, rules=Rules(require=["a + b = 9"]))
@@ -202,6 +209,7 @@ class TestRejection:
 
         assert fitted.rules_broken() == {}
 
+    @pytest.mark.thorough
     def test_too_many_are_an_error_with_the_remedy(self):
         real = Numeric(0, 9, decimals=4)
         schema = Schema({"a": real, "b": real}, rules=Rules(require=["a = b"]))
@@ -213,6 +221,7 @@ class TestRejection:
 
 
 class TestRealRowsThatBreakRules:
+    @pytest.mark.thorough
     def test_the_custodian_is_told_without_counts_and_the_release_is_not(self, tmp_path):
         frame = table()
         frame.loc[:6, "s"] = "none"
@@ -313,6 +322,7 @@ class TestConditions:
         assert drawn["end"].isna().all()
         assert drawn["hour"].isna().all()
 
+    @pytest.mark.thorough
     def test_the_probability_is_that_of_rows(self, release):
         where = {"weekday": [0, 6], "s": "x"}
         drawn = quietly(lambda: release.sample(50_000, seed=1))
@@ -332,6 +342,7 @@ class TestConditions:
 
 
 class TestGiven:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "names",
         [["s", "day", "end"], ["end"], ["weekday", "s"], ["a", "b", "total"], ["id", "end", "hour"]],
@@ -363,6 +374,7 @@ class TestGiven:
 
 
 class TestCommands:
+    @pytest.mark.thorough
     def test_a_table_is_made_and_its_release_described(self, tmp_path, capsys):
         table().to_csv(tmp_path / "t.csv", index=False)
         SCHEMA.to_yaml(tmp_path / "s.yaml")

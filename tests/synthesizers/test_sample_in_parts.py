@@ -51,6 +51,7 @@ def frame(folder: Path) -> pd.DataFrame:
 
 
 class TestRows:
+    @pytest.mark.thorough
     def test_parts_together_hold_the_rows_and_no_identifier_twice(
         self, release: st.Release, tmp_path: Path
     ) -> None:
@@ -82,6 +83,7 @@ class TestRows:
             assert release.sample_to(tmp_path / folder, 9, seed=1, parts=2, part=2) == 5
             assert [*contents(tmp_path / folder)] == [file]
 
+    @pytest.mark.thorough
     def test_rows_of_a_unit_that_a_part_ends_within_keep_their_key(self, tmp_path: Path) -> None:
         persons = pd.DataFrame({"key": np.repeat(np.arange(100), 3), "b": ["x", "y", "y"] * 100})
         schema = st.Schema(
@@ -98,6 +100,7 @@ class TestRows:
 
 
 class TestOnePart:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("where", [None, {"b": "x", "d": (2, 10)}, {"a": (1, 5)}])
     @pytest.mark.parametrize("kind", ["release", pytest.param("ruled", marks=pytest.mark.thorough)])
     def test_is_the_same_file_alone(

@@ -22,6 +22,7 @@ def release() -> st.Release:
     return st.MST(epsilon=5.0, seed=1).fit(frame, schema)
 
 
+@pytest.mark.thorough
 def test_all_rows_arrive(release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 100)
 

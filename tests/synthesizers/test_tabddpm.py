@@ -25,6 +25,7 @@ def test_rows_keep_dependences_of_numbers_and_labels() -> None:
     assert made["size"].std() == pytest.approx(table()["size"].std(), rel=0.2)
 
 
+@pytest.mark.thorough
 def test_rows_are_tried_until_enough_have_a_condition() -> None:
     with pytest.warns(ConditionWarning, match="rows are drawn until enough satisfy them"):
         above = release(KIND).sample(100, where={"size": (12.0, 13.0), "kind": "large"}, seed=0)

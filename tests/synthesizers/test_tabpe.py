@@ -50,6 +50,7 @@ def test_rows_keep_dependences_of_numbers_and_those_that_no_pair_shows(epsilon: 
     assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
 
 
+@pytest.mark.thorough
 def test_the_statement_has_votes_that_cost_the_whole_budget() -> None:
     even = st.Preprocessing(discretizer="uniform")
     privacy = method(bins=10, preprocessing=even).fit(table(500), SCHEMA).privacy

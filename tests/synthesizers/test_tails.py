@@ -64,6 +64,7 @@ def samples(releases: list[st.Release]) -> list[pd.DataFrame]:
 # Noise is seeded. The limits lie far from what was seen (spread .92 to 1.06, correlation .54 to .64, nothing far out)
 # and farther from what even bins up to the bounds give (spread 2 to 6, correlation .1 to .2, .1 % far out).
 class TestTails:
+    @pytest.mark.thorough
     def test_the_spread_is_that_of_the_table(self, samples: list[pd.DataFrame]) -> None:
         for name in ("amount", "next"):
             ratios = [made[name].std() / TABLE[name].std() for made in samples]

@@ -40,6 +40,7 @@ def drawn(frame: pd.DataFrame, epsilon: float = 1.0) -> tuple[st.Release, pd.Dat
     return release, release.sample(N, seed=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [object, "str"])
 def test_all_that_is_drawn_has_the_form_of_the_original(form: str, dtype: object) -> None:
@@ -90,6 +91,7 @@ def test_a_date_that_few_cells_hold_does_not_make_a_column_of_dates() -> None:
     assert release.schema["seen"].kind == "categorical"
 
 
+@pytest.mark.thorough
 def test_missing_and_empty_cells_stay_missing() -> None:
     texts = DAYS.dt.strftime("%Y-%m-%d").to_numpy(dtype=object)
     texts[:900], texts[900:1200] = None, ""
@@ -100,6 +102,7 @@ def test_missing_and_empty_cells_stay_missing() -> None:
     assert rows["when"].isna().mean() == pytest.approx(0.4, abs=0.06)
 
 
+@pytest.mark.thorough
 def test_a_saved_release_draws_the_same_texts(tmp_path: Path) -> None:
     frame = pd.DataFrame({"when": DAYS.dt.strftime("%d/%m/%Y"), "at": TIMES.dt.strftime("%Y-%m-%d %H:%M:%S")})
     release, rows = drawn(frame)
@@ -122,6 +125,7 @@ def test_the_plan_and_the_statement_name_the_cost() -> None:
     assert sum(spent.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.thorough
 def test_a_file_of_the_same_cells_has_the_same_days(tmp_path: Path) -> None:
     frame = pd.DataFrame({"when": DAYS.dt.strftime("%d.%m.%Y"), "n": RNG.integers(0, 9, N)})
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -182,6 +182,7 @@ class TestNumberOfRows:
         assert len(release.sample(where={})) == release.n_estimated
         assert release.probability({}) == 1
 
+    @pytest.mark.thorough
     def test_the_probability_of_all_values_of_all_columns_is_one(self, release: st.Release) -> None:
         everything = {
             "age": [(None, None), None],
@@ -206,6 +207,7 @@ class TestKinds:
         assert getattr(made, "schema", None) == getattr(whole, "schema", None)
         assert all(20 <= v <= 30 for v in made["age"].to_pylist()) if hasattr(made, "to_pydict") else True
 
+    @pytest.mark.thorough
     def test_a_file_gets_them_in_pieces(
         self, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -111,6 +111,7 @@ class TestChoice:
         seconds["private-gsd"] = 31.0
         assert auto({"max_seconds": 30.0}).plan(schema(), FEW).choice.method == "synthpop"
 
+    @pytest.mark.thorough
     def test_planned_seconds_grow_with_rows_and_decide(self, installed: set[str]) -> None:
         short, long = (auto({"max_seconds": 300.0}).plan(schema(), n).choice for n in (MANY, 10**9))
 
@@ -177,6 +178,7 @@ class TestChoice:
 
 
 class TestFit:
+    @pytest.mark.thorough
     @pytest.mark.usefixtures("few_steps")
     @pytest.mark.parametrize(
         ("missing", "columns", "method"),
@@ -198,6 +200,7 @@ class TestFit:
         assert list(loaded.sample(50, seed=0).columns) == COLUMNS[:columns]
         pd.testing.assert_frame_equal(loaded.sample(50, seed=0), release.sample(50, seed=0))
 
+    @pytest.mark.thorough
     def test_it_is_the_release_of_the_method_itself(self, installed: set[str]) -> None:
         installed.remove(TORCH)
 
@@ -220,6 +223,7 @@ class TestFit:
 
         assert set(asked) >= {FEW}
 
+    @pytest.mark.thorough
     def test_a_table_without_a_schema_is_learned(self, installed: set[str], tmp_path: Path) -> None:
         installed.remove(TORCH)
         census(2).to_csv(tmp_path / "people.csv", index=False)
@@ -227,6 +231,7 @@ class TestFit:
         for source in (census(2), tmp_path / "people.csv"):
             assert chosen(auto().fit(source)) == "synthpop"
 
+    @pytest.mark.thorough
     def test_a_finished_journal_gives_the_same_release_and_another_choice_is_refused(
         self, installed: set[str], tmp_path: Path
     ) -> None:

@@ -47,6 +47,7 @@ def interrupt_once(started: threading.Event) -> threading.Thread:
 
 
 class TestInterruptible:
+    @pytest.mark.thorough
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no interrupt to one child alone")
     @pytest.mark.parametrize("fetch", ["fetchall", "fetchnumpy"])
     def test_a_query_that_would_never_end_is_stopped(self, fetch: str) -> None:
@@ -159,6 +160,7 @@ def test_an_interrupted_copy_never_waits_for_ever(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no interrupt to one child alone")
 class TestWholeRead:
+    @pytest.mark.thorough
     def test_reading_a_file_ends_in_keyboard_interrupt(self, tmp_path: Path) -> None:
         """With the handler that Python installs, interrupted while DuckDB works."""
         script = (

@@ -236,6 +236,7 @@ class TestRefusals:
 
 
 class TestAnyTable:
+    @pytest.mark.thorough
     @given(
         st.one_of(
             st.tuples(

@@ -91,6 +91,7 @@ def allow_no_more(database: Any) -> None:
 
 
 class TestOthers:
+    @pytest.mark.thorough
     def test_texts_whose_types_are_to_be_found(self, folder: Path, little_memory: None) -> None:
         with (
             pytest.raises(ResourceError, match=r"not enough memory to read '.*t\.csv'"),

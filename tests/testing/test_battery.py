@@ -67,6 +67,7 @@ class TestOurOwn:
     def test_attacks_pass(self, key: str) -> None:
         testing.check_attack(load("attack", key)())
 
+    @pytest.mark.thorough
     def test_methods_pass(self) -> None:
         testing.check_synthesizer(st.MST)
 

@@ -70,6 +70,7 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.thorough
 def test_every_part_passes_the_battery() -> None:
     import my_parts
 
@@ -120,11 +121,13 @@ class TestTuning:
         assert [trial.state for trial in found.trials] == ["done", "done"]
         return [dict(trial.values) for trial in found.trials]
 
+    @pytest.mark.thorough
     def test_options_of_its_parts_are_searched(self) -> None:
         for values in self.searched(st.Marginal(selector="chain", model="blurred")):
             assert {*values} == {"bins", "discretizer", "pair_share", "blur"}
             assert 0.2 <= values["pair_share"] <= 0.8
 
+    @pytest.mark.thorough
     def test_a_method_searches_what_it_declares_instead(self) -> None:
         import my_parts
 
@@ -158,6 +161,7 @@ class TestNetwork:
         testing.check_record_model(my_network.HiddenColumns(units=4))
         testing.check_synthesizer(lambda **given: self.method(**given).with_options(units=4, steps=3))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("epsilon", [math.inf, 10.0])
     def test_it_learns_a_dependence_with_and_without_a_budget_and_draws_given_values(
         self, epsilon: float

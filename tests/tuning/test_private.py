@@ -41,6 +41,7 @@ def search(seed: int, **given):
 
 
 class TestTunePrivately:
+    @pytest.mark.thorough
     def test_returns_the_trial_of_the_least_score(self, monkeypatch):
         made = []
         distance = private._Scored._distance
@@ -105,6 +106,7 @@ class TestTunePrivately:
         assert len(clipped) == 1
         assert "'age'" in clipped[0]
 
+    @pytest.mark.thorough
     def test_columns_that_rules_compute_or_order_are_no_part_of_the_score(self):
         ruled = st.Schema(
             {**SCHEMA.columns, "later": st.Numeric(17, 99, integer=True)},

@@ -45,6 +45,7 @@ def search(**given):
 
 
 class TestAuto:
+    @pytest.mark.thorough
     def test_the_method_that_it_chooses_is_tuned_with_its_settings(self):
         auto = st.Auto(epsilon=4.0, memory_mb=900.0)
 
@@ -72,6 +73,7 @@ def auto_choice(auto: st.Auto) -> Any:
 
 
 class TestTune:
+    @pytest.mark.thorough
     def test_finds_options_no_worse_than_the_method_as_it_is_given(self):
         found = search(trials=8, finalists=0)
 
@@ -82,6 +84,7 @@ class TestTune:
         assert set(found.options) in ({"bins", "records_per_noise"}, set())
         assert 0 <= found.gain < 1
 
+    @pytest.mark.thorough
     def test_two_bins_are_found_to_be_too_few(self):
         """An objective that sees nothing would not tell them apart."""
         found = search(space={"bins": [2, 25]}, trials=6, seed=3)
@@ -150,6 +153,7 @@ class TestTune:
         with pytest.raises(ArgumentError, match="options are of 'mst', and the method is 'aim'"):
             best.apply(st.AIM(epsilon=0.5))
 
+    @pytest.mark.thorough
     def test_the_same_seed_gives_the_same_search(self):
         first, second = search(), search()
 
@@ -157,6 +161,7 @@ class TestTune:
         assert [t.value for t in first.trials] == [t.value for t in second.trials]
         assert [t.values for t in first.trials] != [t.values for t in search(seed=1).trials]
 
+    @pytest.mark.thorough
     def test_a_search_in_a_file_goes_on_as_it_would_have(self, tmp_path):
         whole = search()
         search(trials=2, storage=tmp_path / "trials")
@@ -240,6 +245,7 @@ class TestTune:
 
         assert [t.state for t in found.trials] == ["done"] * 4
 
+    @pytest.mark.thorough
     def test_repeats_are_averaged_over_other_seeds(self):
         found = search(trials=1, repeats=2)
         once = search(trials=1)
@@ -369,6 +375,7 @@ class TestTuning:
         with pytest.raises(ArgumentError, match=r"\.yaml"):
             found.write(tmp_path / "best.txt")
 
+    @pytest.mark.thorough
     def test_is_drawn(self, tmp_path):
         found = search(space=SPACE | {"discretizer": ["uniform", "privtree"]})
 

@@ -90,6 +90,7 @@ class TestSums:
 
 
 class TestSensitivity:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("columns", [1, 2, 3])
     def test_no_record_moves_a_sum_by_more_than_is_paid_for(self, columns: int) -> None:
         every = [np.ravel(codes) for codes in np.indices(DOMAIN.sizes)]

@@ -359,6 +359,7 @@ class TestRefusals:
         require_separate(losses, dict(layer.named_parameters()), codes, torch.Generator())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [Masked, Twice, Sequence])
 def test_a_step_leaves_nothing_in_memory(make: Callable[[], nn.Module]) -> None:
     """Tensors in a circle of references stay until Python looks for circles, many steps later."""

@@ -105,6 +105,7 @@ class TestAgainstAnotherLibrary:
         # What its own rounding up adds is below this.
         assert (curve <= bound * (1 + 5e-3) + 1e-14).all()
 
+    @pytest.mark.thorough
     def test_it_falls_as_more_may_fail(self) -> None:
         # Errors of transforms once raised it by 1 % where the tail that may fail was longer.
         parts = [0.07, 0.1, 0.13, 0.2]
@@ -113,6 +114,7 @@ class TestAgainstAnotherLibrary:
 
         assert mus == sorted(mus, reverse=True)
 
+    @pytest.mark.thorough
     def test_the_cost_is_the_least_but_for_half_a_percent(self) -> None:
         mu, part = training_mu(1.0, 0.01, 2000, 1e-6), 1e-6
         smaller = 0.995 * mu
@@ -141,6 +143,7 @@ class TestCost:
 
         assert training_mu(*changed.values()) > training_mu(*usual.values())
 
+    @pytest.mark.thorough
     def test_of_a_million_steps_is_found(self) -> None:
         # The limit for many steps with much noise: mu = rate sqrt(steps (exp(1 / noise^2) - 1)).
         limit = 1e-3 * math.sqrt(1e6 * math.expm1(1 / 4))
@@ -194,6 +197,7 @@ class TestSafeSide:
 
 
 class TestNoiseThatACostBuys:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("rate", "steps", "epsilon"), [(0.04, 300, 1.0), (0.005, 3000, 0.3), (1.0, 30, 2.0), (0.001, 50, 5.0)]
     )

@@ -145,6 +145,7 @@ class TestStaircase:
 
 
 class TestUndecided:
+    @pytest.mark.thorough
     @given(
         x=st.integers(-40, 40),
         sigma=st.floats(1.0, 10.0),
@@ -201,6 +202,7 @@ class TestRecords:
         assert sampled_records(1000, 1.0, os.urandom).size == 1000
         assert sampled_records(0, 0.5, os.urandom).size == 0
 
+    @pytest.mark.thorough
     def test_are_taken_independently(self) -> None:
         taken = np.zeros((4000, 2), dtype=bool)
         source = seeded()

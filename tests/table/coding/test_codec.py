@@ -43,6 +43,7 @@ ALL_KINDS = Schema(
 
 
 class TestRoundTrip:
+    @pytest.mark.thorough
     @settings(max_examples=50)
     @given(st.integers(1, 120), st.integers(0, 2**32), st.integers(0, 30))
     def test_decoded_codes_encode_to_the_same_codes(self, bins, seed, n):
@@ -65,6 +66,7 @@ class TestRoundTrip:
         assert not coercions
         assert decode_one(Categorical(labels), codes).values.tolist() == list(labels)
 
+    @pytest.mark.thorough
     def test_a_hundred_thousand_categories_come_back(self):
         labels = tuple(f"c{i}" for i in range(100_000))
         codes, _ = encode_one(Categorical(labels), raw("text", labels[::-1]))

@@ -474,6 +474,7 @@ def test_days_and_times_may_also_be_in_iso_8601(tmp_path: Path) -> None:
     assert set(column.values[:3].tolist()) == {18627}
 
 
+@pytest.mark.thorough
 def test_a_release_writes_the_dialect_and_the_formats_of_its_table(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     days = pd.to_datetime(rng.integers(18_000, 19_000, 2000), unit="D").strftime("%d/%m/%Y")

@@ -112,6 +112,7 @@ class TestTyped:
         assert table.columns["x"].physical == physical
         return to_objects(table.columns["x"]).tolist()
 
+    @pytest.mark.thorough
     def test_each_cell_is_read_on_its_own(self, tmp_path: Path) -> None:
         cells = ["7", " 8", "2.6", "007", "1e30", "x", "true", "2024-02-29", "2024-02-29 10:00", ""]
         for printed, kind, expected in (

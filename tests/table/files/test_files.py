@@ -89,6 +89,7 @@ class TestRoundTrips:
         assert back.origin.container == "arrow"
         assert back.origin.physical == table.origin.physical
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".arrow"])
     def test_no_rows_come_back_with_all_names(self, suffix: str, tmp_path: Path) -> None:
         table = from_frame(TABLE.slice(0, 0))
@@ -102,6 +103,7 @@ class TestRoundTrips:
 
         assert cells(read_table(tmp_path / "t.csv").columns["x"]) == ["a", None, "", None]
 
+    @pytest.mark.thorough
     def test_names_that_differ_in_case_only_stay_apart_or_are_refused(self, tmp_path: Path) -> None:
         columns = {"Age": texts("a"), "age": texts("b"), "AGE": texts("c")}
         for suffix in (".csv", ".tsv.zst", ".arrow"):
@@ -169,6 +171,7 @@ class TestPaths:
 
 
 class TestBaseInstall:
+    @pytest.mark.thorough
     def test_files_need_no_optional_library(self, tmp_path: Path) -> None:
         code = (
             "import sys\n"

@@ -115,6 +115,7 @@ def test_json_lines_are_refused_by_line(tmp_path: Path) -> None:
                 assert CANARY not in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_good_files_have_no_fault(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(
         b"\xef\xbb\xbf" + HEADER + ROW + b'1,"a\r\nb\rc ""d"",",\n\n2,,3,\n4,x,5'

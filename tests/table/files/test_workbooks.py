@@ -26,6 +26,7 @@ def workbook(folder: Path) -> Path:
     return folder / "t.xlsx"
 
 
+@pytest.mark.thorough
 def test_the_first_sheet_is_a_table(tmp_path: Path) -> None:
     table = read(workbook(tmp_path))
 

@@ -69,6 +69,7 @@ def release(nullable: bool, container: Any, *, n: int = 40) -> st.Release:
 @pytest.mark.parametrize("n", [0, 1, 300])
 @pytest.mark.parametrize("nullable", [False, True])
 class TestFrames:
+    @pytest.mark.thorough
     def test_of_pandas(self, nullable: bool, n: int) -> None:
         made = release(nullable, "pandas").sample(n, seed=0)
 
@@ -105,6 +106,7 @@ class TestFiles:
         assert found[0]["day"].kind == "date"
         assert found[0]["flag"].kind == "boolean"
 
+    @pytest.mark.thorough
     def test_of_text_have_the_same_cells_from_any_kind_of_table(self, tmp_path: Path) -> None:
         texts = set()
         for container in ("pandas", "polars", "csv", "parquet"):

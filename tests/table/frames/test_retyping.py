@@ -78,6 +78,7 @@ def test_they_are_learned_as_missing(library: int, n: int) -> None:
         assert missing[-1] > missing[:-1].sum()
 
 
+@pytest.mark.thorough
 def test_a_file_without_rows_or_values_is_read(tmp_path: Path) -> None:
     header = ",".join(COLUMNS)
     for name, lines in (("none.csv", []), ("gaps.csv", ["," * (len(COLUMNS) - 1)] * 5)):
@@ -137,6 +138,7 @@ class TestObjects:
         "a\ud800",
     ]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "name",
         [name if name == "zoned" else pytest.param(name, marks=pytest.mark.thorough) for name in COLUMNS],
@@ -159,6 +161,7 @@ class TestObjects:
             for other, its_own in (*others, (odd, alone)):
                 assert codes(odd, other) == alone + its_own, (ascii(odd), other)
 
+    @pytest.mark.thorough
     def test_what_one_of_them_is_changes_no_other(self) -> None:
         for name in COLUMNS:
             rest = [1, 0, 3, None]
@@ -281,6 +284,7 @@ class TestStoredOtherwise:
         ):
             assert codes(other) == alone
 
+    @pytest.mark.thorough
     def test_no_cell_decides_whether_it_is_read(self) -> None:
         for cells in [[None, None], [None, "7"], [None, "x"]]:
             for stored in ["string", "str", "category"]:

@@ -25,6 +25,7 @@ pytest.importorskip("pyarrow")
 
 
 class TestLibraries:
+    @pytest.mark.thorough
     def test_of_noise_and_databases_are_not_loaded_by_a_process_that_counts(self) -> None:
         code = (
             "import sys; import syntabula.table.parts.processes, syntabula.table.parts.arrow_parts, "
@@ -95,12 +96,14 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[ProcessPoolExecutor]:
 
 
 class TestProcesses:
+    @pytest.mark.thorough
     def test_stay_between_passes_and_end_with_the_fit(self, folder, pools) -> None:
         st.Independent(epsilon=5.0, seed=1, workers=2).fit(folder)
 
         assert len(pools) == 1
         assert multiprocessing.active_children() == []
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("kind", [KeyboardInterrupt, pytest.param(DataError, marks=pytest.mark.thorough)])
     def test_end_if_the_fit_ends_between_passes(self, kind, folder, pools) -> None:
         running: list[int] = []
@@ -128,6 +131,7 @@ class TestProcesses:
         assert len(pools) == 1
         assert multiprocessing.active_children() == []
 
+    @pytest.mark.thorough
     def test_end_if_a_part_cannot_be_read(self, folder, pools) -> None:
         # Of the first lines it is known before a process starts.
         for i, end in enumerate(("", "1,x,y\n")):

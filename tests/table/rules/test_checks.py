@@ -66,6 +66,7 @@ def test_a_rule_that_does_not_fit_its_columns_is_refused(rules, said):
     assert said in str(refused.value)
 
 
+@pytest.mark.thorough
 def test_rules_compile_in_an_order_in_which_they_can_be_computed():
     schema = Schema(
         COLUMNS,

@@ -28,6 +28,7 @@ WIDE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("rules", "named"),
     [
@@ -71,6 +72,7 @@ def test_rules_that_few_rows_satisfy_pass_without_a_warning(rules):
         Schema(WIDE, rules=Rules(**rules))
 
 
+@pytest.mark.thorough
 def test_rules_that_no_tried_row_satisfies_together_draw_a_warning_where_that_proves_nothing():
     with pytest.warns(
         RuleWarning, match="none satisfies both; if they contradict each other, drop or correct"
@@ -78,6 +80,7 @@ def test_rules_that_no_tried_row_satisfies_together_draw_a_warning_where_that_pr
         Schema(WIDE, rules=Rules(require=["a + b > 500000", "a + b < 400000"]))
 
 
+@pytest.mark.thorough
 def test_rules_that_only_rows_with_missing_cells_satisfy_draw_a_warning():
     with pytest.warns(RuleWarning, match="only rows with missing cells satisfy all of them"):
         Schema(WIDE, rules=Rules(require=["y < z", "z < y"]))

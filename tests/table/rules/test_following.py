@@ -24,6 +24,7 @@ def days(seed=0, unit="D", n_units=900):
 
 
 class TestPartsOfADay:
+    @pytest.mark.thorough
     def test_each_is_found_whatever_its_type(self):
         day = days()
         frame = {
@@ -50,6 +51,7 @@ class TestPartsOfADay:
             "weekend as number": '(isodow("day") >= 6)::INTEGER',
         }
 
+    @pytest.mark.thorough
     def test_those_of_moments_are_wall_clock_times_and_days(self):
         moment = days(unit="min", n_units=900_000).dt.tz_localize(
             "Europe/Berlin", nonexistent="shift_forward"
@@ -74,6 +76,7 @@ class TestPartsOfADay:
 
 
 class TestBands:
+    @pytest.mark.thorough
     def test_labels_that_hold_ranges_of_a_number_are_cut_at_the_roundest_numbers(self):
         age = np.random.default_rng(0).integers(0, 95, N)
         income = np.round(np.random.default_rng(1).uniform(0, 10, N), 4)

@@ -76,6 +76,7 @@ def test_it_agrees_with_all_values_of_small_bins(text, clique, holds, bins):
     assert bins == 6 or not expected.all()
 
 
+@pytest.mark.thorough
 def test_conditions_on_computed_columns_are_on_those_that_they_follow_from():
     columns = COLUMNS | {"sum": Numeric(-1, 45, integer=True, nullable=True)}
 
@@ -101,6 +102,7 @@ def test_rules_that_what_is_learned_keeps_anyway_need_no_zeros():
     assert not cells
 
 
+@pytest.mark.thorough
 def test_a_condition_over_many_columns_or_cells_is_left_to_rejection():
     wide = {f"w{i}": Numeric(0, 9999, integer=True) for i in range(4)}
 

@@ -31,6 +31,7 @@ def test_a_value_that_comes_with_a_single_value_of_another_column():
     assert required(frame) == ["""not ("net" = 'none' and "extra" <> 'none')"""]
 
 
+@pytest.mark.thorough
 def test_columns_that_have_their_special_values_together_are_said_once_each():
     rng = np.random.default_rng(0)
     net = service(rng)
@@ -48,6 +49,7 @@ def test_columns_that_have_their_special_values_together_are_said_once_each():
     ]
 
 
+@pytest.mark.thorough
 def test_zeros_and_gaps_of_numbers():
     rng = np.random.default_rng(0)
     pages = rng.poisson(1.0, N) * rng.integers(1, 40, N)
@@ -65,6 +67,7 @@ def test_zeros_and_gaps_of_numbers():
     ]
 
 
+@pytest.mark.thorough
 def test_what_an_order_or_a_chain_says_is_not_said_again():
     rng = np.random.default_rng(0)
     asked = rng.integers(0, 40, N) * (rng.random(N) < 0.7)

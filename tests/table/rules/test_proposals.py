@@ -67,6 +67,7 @@ def test_sums_copies_followers_orders_and_joint_gaps_are_found():
     assert rules == EXPECTED
 
 
+@pytest.mark.thorough
 def test_one_row_that_breaks_a_rule_takes_it_away():
     frame = table()
     frame.loc[3, "sum of 2"] += 0.01
@@ -87,6 +88,7 @@ def test_small_tables_and_single_columns_have_none(frame):
     assert draft_with_rules(read(frame))[2] is None
 
 
+@pytest.mark.thorough
 def test_a_note_names_columns_and_no_value():
     schema, notes = draft_schema(table())
 
@@ -99,6 +101,7 @@ def test_a_note_names_columns_and_no_value():
 
 
 class TestCommand:
+    @pytest.mark.thorough
     def test_they_are_comments_of_the_draft(self, tmp_path, capsys):
         table().to_parquet(tmp_path / "t.parquet")
 
@@ -118,6 +121,7 @@ class TestCommand:
         assert main(["schema", str(tmp_path / "t.parquet"), "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["rules"] == EXPECTED.to_json()
 
+    @pytest.mark.thorough
     def test_taken_over_they_are_observed_until_somebody_says_that_they_are_public(self):
         columns = {"a": st.Numeric(0, 9, integer=True), "b": st.Numeric(0, 9, integer=True)}
         observed = Schema(columns, rules=Rules(derive={"b": "a"}, provenance="observed"))

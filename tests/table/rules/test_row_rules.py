@@ -37,6 +37,7 @@ def completed(found, table):
 
 
 class TestOrders:
+    @pytest.mark.thorough
     def test_numbers_dates_and_times_come_back_exactly(self):
         rng = np.random.default_rng(1)
         first = rng.integers(0, 50, N)
@@ -73,6 +74,7 @@ class TestOrders:
             expected, _ = plain_cells(found.schema[name], original[name])
             np.testing.assert_array_equal(column.values, expected)
 
+    @pytest.mark.thorough
     def test_days_before_the_narrowest_come_back_exactly(self):
         rng = np.random.default_rng(2)
         stay = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 30, N), unit="D")
@@ -98,6 +100,7 @@ class TestOrders:
             expected, _ = plain_cells(found.schema[name], original[name])
             np.testing.assert_array_equal(column.values, expected)
 
+    @pytest.mark.thorough
     def test_the_distance_has_the_bounds_and_the_grid_that_follow(self):
         found = schema(
             {
@@ -192,6 +195,7 @@ class TestDerived:
     def found(self):
         return schema(DERIVED, derive={"total": "a + b", "weekday": "dayname(day)", "copy": "total"})
 
+    @pytest.mark.thorough
     def test_they_are_not_learned(self):
         assert [*self.found().learned_schema] == ["a", "b", "day"]
 
@@ -275,6 +279,7 @@ class TestConditions:
 
         assert kept.all()
 
+    @pytest.mark.thorough
     def test_times_with_a_zone_are_wall_clock_times(self):
         ends = (dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1))
         for zone, hour in (("Europe/Paris", 1), ("+05:30", 5), ("UTC", 0)):

@@ -37,6 +37,7 @@ class TestRoundTrip:
         assert Schema.from_yaml(path) == SCHEMA
         assert Schema.from_yaml(path).rules == RULES
 
+    @pytest.mark.thorough
     def test_a_file_as_a_person_writes_it_is_read(self, tmp_path):
         path = tmp_path / "schema.yaml"
         path.write_text(
@@ -72,6 +73,7 @@ class TestRoundTrip:
         assert "rules" not in Schema(COLUMNS).to_json()
         assert Schema(COLUMNS, rules=Rules()) == Schema(COLUMNS)
 
+    @pytest.mark.thorough
     def test_the_guide_shows_them(self, tmp_path):
         path = tmp_path / "guide.yaml"
         path.write_text(EXAMPLE)

@@ -68,6 +68,7 @@ class TestRoundTrip:
     def test_the_dictionary_is_plain_json(self):
         assert Schema.from_json(json.loads(json.dumps(SCHEMA.to_json()))) == SCHEMA
 
+    @pytest.mark.thorough
     @given(labels, st.text(st.characters(codec="utf-8"), min_size=1, max_size=10))
     def test_any_name_and_category_survives(self, tmp_path_factory, categories, name):
         schema = Schema({name: Categorical(tuple(categories))})
@@ -196,6 +197,7 @@ class TestRefusals:
         with pytest.raises(SchemaError, match="nested"):
             Schema.from_yaml(path)
 
+    @pytest.mark.thorough
     @settings(max_examples=200)
     @given(documents)
     def test_any_document_is_a_schema_or_our_error(self, document):
