@@ -37,8 +37,8 @@ EPSILON, DELTA = 4.0, 1e-5
 CONFIDENCE = 0.999
 # AIM in fewer rounds than by default, to save time: the same mechanisms at the same total.
 SYSTEMS = {
-    "independent": (st.Independent, {}, 1000),
-    "mst": (st.MST, {}, 1000),
+    "independent": (st.Independent, {}, 600),
+    "mst": (st.MST, {}, 600),
     "aim": (st.AIM, {"selector": Adaptive(rounds_per_column=4)}, 600),
 }
 SCHEMA = st.Schema({name: st.Categorical(("low", "high")) for name in "abc"})
