@@ -48,7 +48,7 @@ class TestRecordAndReplay:
             for m in METHODS
             for b in sorted(BUDGETS)
             if takes(m, BUDGETS[b])
-            for s in ((1,) if m in NETWORKS else (1, 2))
+            for s in ((1,) if m in NETWORKS or b == "pure" else (1, 2))
         ],
     )
     def test_neighbours_differ_only_within_the_sensitivity_to_a_person(self, method, budget, seed, tmp_path):

@@ -10,7 +10,7 @@ Worst case: thirty records that are all alike, and a target that differs in ever
 A bound errs upwards with probability at most 1e-3 for another seed. A false alarm needs far more, as the claim
 lies above what the noise allows: at epsilon 4 all of the budget in Gaussian noise has mu 0.864, where the claim
 stands for 0.925. With 600 runs or more in each world a bound above that has probability below 2e-8 (summed over
-both binomial counts of errors): below 1e-7 for the four audits.
+both binomial counts of errors): below 1e-7 for the three audits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ CONFIDENCE = 0.999
 # AIM in fewer rounds than by default, to save time: the same mechanisms at the same total.
 SYSTEMS = {
     "independent": (st.Independent, {}, 600),
-    "mst": (st.MST, {}, 600),
     "aim": (st.AIM, {"selector": Adaptive(rounds_per_column=4)}, 600),
 }
 SCHEMA = st.Schema({name: st.Categorical(("low", "high")) for name in "abc"})
