@@ -37,6 +37,7 @@ def test_one_thread_stays_in_the_one_that_called() -> None:
     assert in_threads(lambda item: item, []) == []
 
 
+@pytest.mark.thorough
 def test_an_error_ends_what_has_not_begun_and_threads_come_back() -> None:
     begun: list[int] = []
 

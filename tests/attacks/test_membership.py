@@ -179,6 +179,7 @@ class TestNoLeak:
         assert found.ceiling == pytest.approx(1 / (1 + math.exp(-3)))
         assert not found.refutes_claim
 
+    @pytest.mark.thorough
     def test_a_false_claim_is_refuted(self):
         @dataclass(frozen=True)
         class Liar(RandomisedResponse):

@@ -40,6 +40,7 @@ def row_of(summary: Summary, label: str) -> Row:
     return row
 
 
+@pytest.mark.thorough
 class TestMarginals:
     @pytest.mark.thorough
     def test_a_spanning_tree_measures_one_pair_less_than_there_are_columns(self, summary: Summary) -> None:
@@ -51,6 +52,7 @@ class TestMarginals:
         assert len(pairs) == len(columns) * (len(columns) - 1) // 2
         assert len(measured) == len(columns) - 1
 
+    @pytest.mark.thorough
     def test_their_mean_is_the_score(self, summary: Summary) -> None:
         row = row_of(summary, "mst")
 
@@ -59,6 +61,7 @@ class TestMarginals:
         assert mean == pytest.approx(row.means["tvd-2"], abs=1e-4)
 
 
+@pytest.mark.thorough
 class TestRounds:
     def test_a_method_of_rounds_has_a_loss_for_each(self, summary: Summary) -> None:
         losses = row_of(summary, "aim").kept["rounds"]
@@ -67,6 +70,7 @@ class TestRounds:
         assert all(loss >= 0 for loss in losses)
 
 
+@pytest.mark.thorough
 class TestPictures:
     @pytest.mark.thorough
     def test_each_row_and_group_has_its_own(self, summary: Summary) -> None:

@@ -66,6 +66,7 @@ class TestRun:
         assert left[0][2] is not None
         assert left[0][2] > left[1][2] == 0
 
+    @pytest.mark.thorough
     def test_the_time_for_all_leaves_the_rest_for_the_next_run(self, tmp_path: Path) -> None:
         told: list[str] = []
 

@@ -321,6 +321,7 @@ class TestPage:
         assert "Chen, Li, Gong, McKenna, Wang" in html
         assert "http" not in html.replace("http-equiv", "")
 
+    @pytest.mark.thorough
     def test_a_name_cannot_write_markup(self) -> None:
         study = replace(STUDY, methods=(Candidate(method="mst", label="<b>bold</b>"),), title="<i>x</i>")
 

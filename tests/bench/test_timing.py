@@ -86,6 +86,7 @@ class TestMeasured:
         assert cells_of_table(str(tmp_path / "b.csv")) > 0
         assert cells_of_table("bank@100") == 1700
 
+    @pytest.mark.thorough
     def test_tuning_of_all_tables_takes_days(self) -> None:
         asked = find_study("synmeter-t6")
 

@@ -13,6 +13,7 @@ from syntabula.errors import SchemaError
 
 
 class TestRoundTrip:
+    @pytest.mark.thorough
     @given(
         st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**64 - 1), st.integers(1, 60), st.integers(0, 99)
     )

@@ -231,6 +231,7 @@ class TestOwnFiles:
         assert ran.code == 6
         assert "exists already" in ran.err
 
+    @pytest.mark.thorough
     def test_without_resume_the_way_on_is_said(self, finished, run) -> None:
         ran = run(*FAST, *OUTPUTS)
 

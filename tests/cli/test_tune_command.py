@@ -77,6 +77,7 @@ class TestPrivately:
         "tune", "people.csv", "--method", "mst", "--epsilon", 2, "--space", "space.yaml", "--private", "--trials", 2,
     )  # fmt: skip
 
+    @pytest.mark.thorough
     def test_without_a_method_it_searches_the_bins_of_auto(self, space, run):
         words = [word for word in self.PRIVATE if word not in ("--method", "mst", "--space", "space.yaml")]
 

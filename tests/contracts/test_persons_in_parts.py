@@ -278,6 +278,7 @@ class TestRecordAndReplay:
         assert pairs >= 5
         assert any(spend.step.startswith("find the type") for spend in run.spends) == (suffix == ".csv")
 
+    @pytest.mark.thorough
     def test_finds_that_rows_are_limited_in_each_part_alone(self, tmp_path, monkeypatch):
         """A planted bug, which the comparisons above have to find."""
         limit_each_part(monkeypatch)

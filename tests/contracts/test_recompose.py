@@ -113,6 +113,7 @@ class TestEveryMethod:
                 if takes(method, BUDGETS[budget]):
                     check(fitted(method, BUDGETS[budget]), unspent(method))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("method", ["independent", "private-gsd"])
     def test_noise_without_choices_comes_within_a_hundredth_by_its_losses_too(self, method: str) -> None:
         facts = fitted(method, BUDGETS["gdp"])
@@ -233,6 +234,7 @@ class TestPreprocessing:
             composition = facts["composition"]
             assert composition["delta_spent"] == pytest.approx(composition["delta_limit"], rel=1e-6)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("within", ["even", "normal"])
     @pytest.mark.parametrize("discretizer", ["quantile", "kmeans", "privtree"])
     def test_bins_under_a_pure_budget(self, discretizer: Any, within: Any) -> None:

@@ -67,6 +67,7 @@ class TestRows:
         assert given["size"][::2].mean() < 9 < 11 < given["size"][1::2].mean()
         assert share == pytest.approx((table()["kind"] == "large").mean(), abs=0.1)
 
+    @pytest.mark.thorough
     def test_a_release_is_saved_and_samples_the_same_without_the_library(
         self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

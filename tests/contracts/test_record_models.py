@@ -36,6 +36,7 @@ class TestRows:
 
         assert [learned(kind).sample(n, rng).n_rows for n in (0, 1, 5_000)] == [0, 1, 5_000]
 
+    @pytest.mark.thorough
     def test_a_generator_repeats_a_draw(self, kind: str) -> None:
         one, two = (learned(kind).sample(300, np.random.default_rng(3)) for _ in range(2))
 
@@ -144,6 +145,7 @@ class TestConditions:
         assert (found.probability, found.draw(7, np.random.default_rng(0)).n_rows) == (1.0, 7)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", EXACT)
 def test_what_cannot_be_has_no_chance(kind: str) -> None:
     assert learned(kind).restricted({"a": np.array([0.0, 0.0, 0.0, 1.0])}).probability == 0

@@ -330,6 +330,7 @@ class TestRules:
 
         assert fitted_by_rules(folder, workers=2) == fitted_by_rules(folder)
 
+    @pytest.mark.thorough
     def test_that_rows_break_are_refused_in_strict_reading_before_the_first_spend(self, tmp_path):
         with pytest.raises(DataError, match=r"strict reading failed.*rules that some rows"):
             st.MST(journal=tmp_path / "journal").fit(

@@ -89,6 +89,7 @@ class TestConsistentTotal:
         some = [Measurement(("a",), np.array([v]), 1e-150) for v in (10.0, 20.0)]
         assert consistent_total(some) == pytest.approx(15.0)
 
+    @pytest.mark.thorough
     def test_has_the_spread_that_theory_says(self):
         # Variance of 2000 draws of a Gaussian against theory: standard error 3.2 %, bound at 6 standard errors,
         # false alarm 2e-9 (and the seed is fixed).

@@ -42,6 +42,7 @@ class TestScores:
         assert found.value < 2 * found.baselines["HALF"]
         assert found.value < found.baselines["HISTOGRAM"] / 2
 
+    @pytest.mark.thorough
     def test_self_is_the_real_table(self):
         found = evaluate(people(50, 1), people(50, 2), metrics=SMALL, baselines=["SELF"])
 
@@ -101,6 +102,7 @@ class TestChoice:
 
         assert keys == ["query-error-3", "query-error-prefix", "query-similarity"]
 
+    @pytest.mark.thorough
     def test_metrics_with_options_of_their_own_are_taken_as_they_are(self):
         own = TotalVariation(way=2, levels=5)
 

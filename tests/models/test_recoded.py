@@ -44,6 +44,7 @@ class TestMarginals:
 
         assert np.array_equal(outer, inner)
 
+    @pytest.mark.thorough
     def test_the_number_of_records_stays(self) -> None:
         recoded = model()
 
@@ -54,6 +55,7 @@ class TestMarginals:
 
 
 class TestSample:
+    @pytest.mark.thorough
     def test_codes_are_the_original_ones_in_their_shares(self) -> None:
         # Merged code 2 gets 0.4 n rows, up to rounding; each is divided independently. Six deviations of a
         # binomial count: a false alarm for one of three codes has probability below 1e-8.
@@ -67,6 +69,7 @@ class TestSample:
         for code, share in ((1, 0.25), (3, 0.5), (4, 0.25)):
             assert abs(counts[code] - 0.4 * n * share) < 6 * np.sqrt(0.4 * n * share * (1 - share)) + 20
 
+    @pytest.mark.thorough
     def test_given_columns_come_back_exactly_even_where_their_codes_were_merged(self) -> None:
         rng = np.random.default_rng(1)
         given = EncodedTable(DOMAIN.project(("a",)), (rng.integers(0, 5, 2_000),))
@@ -100,6 +103,7 @@ class TestFit:
         (found,) = fitted.marginals([("a",)])
         np.testing.assert_allclose(found, [100, 25, 100, 50, 25], atol=1e-2)
 
+    @pytest.mark.thorough
     def test_over_another_domain_nothing_is_merged(self) -> None:
         other = Domain.from_sizes({"x": 4})
 
@@ -108,6 +112,7 @@ class TestFit:
         assert fresh.domain == other
         np.testing.assert_allclose(fresh.marginals([("x",)])[0], np.full(4, 0.25))
 
+    @pytest.mark.thorough
     def test_memory_is_that_of_the_smaller_model(self) -> None:
         recoded = model()
 
@@ -120,6 +125,7 @@ class TestFit:
 
 
 class TestState:
+    @pytest.mark.thorough
     def test_a_round_trip_keeps_marginals_and_samples(self) -> None:
         recoded = model()
 
@@ -161,6 +167,7 @@ class TestState:
 
 
 class TestDrawnApart:
+    @pytest.mark.thorough
     def test_merged_codes_are_groups(self) -> None:
         found = model().drawn_apart
 

@@ -35,6 +35,7 @@ def table(**columns: list[object]) -> pd.DataFrame:
     return pd.DataFrame(columns | {"sort": ["a", "b"] * (N // 2)})
 
 
+@pytest.mark.thorough
 def test_most_keys_show_the_form_of_new_ones() -> None:
     frame = table(customer=keys("####-@@@@@"), invoice=keys("INV-#######"))
     frame.loc[:99, "invoice"] = [f"old {i}" for i in range(100)]

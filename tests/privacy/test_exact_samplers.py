@@ -61,6 +61,7 @@ class TestUnits:
         for given_units, exponent in zip(units(exact, scale), exponents(exact, scale), strict=True):
             assert int(given_units) >= power(exponent, 32)
 
+    @pytest.mark.thorough
     @given(below=near_scores, scale=st.floats(1e-3, 1e3))
     def test_exceed_it_by_two_steps_at_most(self, below: list[float], scale: float) -> None:
         exact = -np.array([0.0, *below]) * scale

@@ -100,6 +100,7 @@ class TestDiscreteGaussian:
         costs = [gaussian_cost(s) for s in np.geomspace(1e-3, 1e6, 2_000).tolist()]
         assert all(a > b for a, b in itertools.pairwise(costs))
 
+    @pytest.mark.thorough
     @settings(max_examples=100)
     @given(COSTS, st.integers(1, 10**6))
     def test_sigma_is_the_smallest_that_does_not_overspend(self, cost: Fraction, squared: int) -> None:

@@ -32,6 +32,7 @@ class TestMarginals:
             assert table.sum() == pytest.approx(4_000, rel=1e-4)
             assert np.abs(table - real).sum() / 2 / 4_000 < 0.1
 
+    @pytest.mark.thorough
     def test_rows_follow_them(self, model: Circuit) -> None:
         n = 100_000
         wanted = model.marginals([("a", "b", "c")])[0] / 4_000

@@ -75,6 +75,7 @@ class TestWriting:
         for order in permutations(range(3)):
             assert np.exp(read(model, every, order)).sum() == pytest.approx(1.0, abs=1e-4)
 
+    @pytest.mark.thorough
     def test_what_is_copied_is_read_as_if_it_had_been_written(self, model: LanguageModel) -> None:
         table = records(40)
         written, copied = (model._pages(slice(0, 40), (0, 1, 2)) for _ in range(2))

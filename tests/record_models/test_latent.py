@@ -62,6 +62,7 @@ class TestRows:
         assert set(drawn[2].column("a")) == {0, 1, 2}
         assert set(drawn[2].column("d")) == {5}
 
+    @pytest.mark.thorough
     def test_a_generator_repeats_a_draw(self, models: dict[str, LatentRows], kind: str) -> None:
         one, two = (models[kind].sample(300, np.random.default_rng(3)) for _ in range(2))
 

@@ -49,6 +49,7 @@ class TestTraining:
 
         assert np.mean(made.column("b").astype(int) // 7 == made.column("a")) > 0.7
 
+    @pytest.mark.thorough
     def test_columns_have_the_measured_marginals(self, model: MeanEmbedding) -> None:
         a, b = codes()
 

@@ -130,6 +130,7 @@ class TestReadBase:
         assert str(tmp_path) not in json.dumps(plain_config(model))
         assert not any(capfd.readouterr())
 
+    @pytest.mark.thorough
     def test_what_is_no_causal_model_or_is_torn_is_refused_in_a_sentence(self, tmp_path: Path) -> None:
         saved(tmp_path / "good")
         torn = folder(tmp_path / "torn", (tmp_path / "good" / "config.json").read_text())

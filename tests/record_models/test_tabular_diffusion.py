@@ -52,6 +52,7 @@ class TestSamples:
 
         assert made.sample(50, np.random.default_rng(0)).n_rows == 50
 
+    @pytest.mark.thorough
     def test_rows_are_the_same_in_any_number_of_threads(self, model: TabularDiffusion) -> None:
         few = replace(model, steps_back=3)
         made = []

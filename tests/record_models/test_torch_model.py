@@ -167,6 +167,7 @@ def test_rows_follow_the_records_and_have_no_code_without_records(model: Any) ->
     assert not (rows.column("a") == 2).any()
 
 
+@pytest.mark.thorough
 def test_given_codes_are_matched_among_tried_rows(model: Any) -> None:
     given = EncodedTable(DOMAIN.project(["a"]), (np.repeat([0, 1], 300).astype(np.uint8),))
 

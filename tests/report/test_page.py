@@ -100,6 +100,7 @@ class TestPage:
         assert set(read.ids) >= SECTIONS
         assert len(read.ids) == len(set(read.ids))
 
+    @pytest.mark.thorough
     def test_links_lead_to_places_on_the_page(self, page):
         read = Page(page)
 

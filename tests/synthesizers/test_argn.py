@@ -27,6 +27,7 @@ class TestRows:
         )
         assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
 
+    @pytest.mark.thorough
     def test_numbers_have_fine_codes(self) -> None:
         assert min(release(KIND).codec.domain.sizes[:2]) > 200
 

@@ -82,6 +82,7 @@ class TestChoice:
         assert "dense" in release.privacy.choice.reason
         assert isinstance(model_of(release), NeuralRows)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("epsilon", [1.0, 5.0])
     def test_sparse_correlations_get_aim(self, epsilon: float) -> None:
         release = auto(epsilon=epsilon).fit(sparse(columns=4), schema(4))

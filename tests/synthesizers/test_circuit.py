@@ -22,6 +22,7 @@ class TestRows:
         assert made["size"][large].mean() > 11 > 9 > made["size"][~large].mean()
         assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
 
+    @pytest.mark.thorough
     def test_probabilities_add_up_as_those_of_one_distribution(self) -> None:
         large, small = (release("circuit").probability({"kind": kind}) for kind in ("large", "small"))
         both = release("circuit").probability({"kind": "large", "size": (12.0, 13.0)})

@@ -55,6 +55,7 @@ class TestRows:
         assert (half.places, half.letters) == (3, 10)
         assert (kind.places, kind.letters) == (1, 2)
 
+    @pytest.mark.thorough
     def test_conditions_and_given_values_hold(self, release: st.Release) -> None:
         above = release.sample(200, where={"size is": (45, 50), "kind": "large, is"}, seed=0)
         given = release.sample(given=pd.DataFrame({'a, "half"': [10.0, 25.0] * 20}), seed=0)

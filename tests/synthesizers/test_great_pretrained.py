@@ -55,6 +55,7 @@ class TestRows:
         assert not made.isna().any().any()
         assert made.equals(release.sample(60, seed=0))
 
+    @pytest.mark.thorough
     def test_given_values_hold_whether_a_record_had_them_or_not(self, release: st.Release) -> None:
         given = pd.DataFrame({"kind is": ["large, is", 'small "one"'] * 10, "size": [3, 39] * 10})
 

@@ -72,6 +72,7 @@ class TestRelease:
         assert set(release.schema["town"].categories) == {"Bern", "Genf", "Chur"}
         assert release.schema.others is None
 
+    @pytest.mark.thorough
     def test_the_statement_tells_stated_domains_from_those_paid_for(self, release: st.Release) -> None:
         text = release.privacy.text()
 

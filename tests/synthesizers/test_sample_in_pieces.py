@@ -49,6 +49,7 @@ def test_pieces_follow_the_model(
     assert np.abs(counts - 5000 * expected / expected.sum()).max() <= 10
 
 
+@pytest.mark.thorough
 def test_a_seed_repeats_the_file(
     release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ class TestTails:
             ratios = [made[name].std() / TABLE[name].std() for made in samples]
             assert 0.75 < min(ratios) <= max(ratios) < 1.35
 
+    @pytest.mark.thorough
     def test_nothing_lies_far_beyond_the_values(self, samples: list[pd.DataFrame]) -> None:
         for made in samples:
             assert (made["amount"] > 2 * TABLE["amount"].max()).mean() < 2e-4

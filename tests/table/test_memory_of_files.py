@@ -99,6 +99,7 @@ class TestOthers:
         ):
             pass
 
+    @pytest.mark.thorough
     def test_texts_that_are_read_in_batches(self, folder: Path, little_memory: None) -> None:
         with pytest.raises(ResourceError, match=r"not enough memory to read '.*t\.csv'"):
             parts_of(folder / "t.csv", None)

@@ -35,6 +35,7 @@ SMALL = {
 
 
 class TestOurOwn:
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "key", ["one_way", "spanning_tree", pytest.param("adaptive", marks=pytest.mark.thorough)]
     )

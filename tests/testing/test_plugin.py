@@ -82,6 +82,7 @@ def test_every_part_passes_the_battery() -> None:
     testing.check_attack(my_parts.MostAlike())
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
 def test_parts_are_found_by_name_with_their_options_and_come_back_from_a_file(tmp_path: Path) -> None:
     frame, schema = st.datasets.census(n_rows=200), st.datasets.schema_of("census")

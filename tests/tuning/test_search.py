@@ -362,6 +362,7 @@ class TestObjective:
 
 
 class TestTuning:
+    @pytest.mark.thorough
     def test_options_are_written_for_the_command_and_trials_as_json(self, tmp_path):
         found = search(space={"bins": [25], "records_per_noise": [4.5]}, trials=2)
         found.write(tmp_path / "best.yaml")

@@ -37,10 +37,12 @@ class TestPartOfDelta:
         # They are compared at a noise that is some hundredths too large.
         assert noises[part] <= min(noises.values()) * (1 + 1e-3)
 
+    @pytest.mark.thorough
     def test_is_small_where_noise_is_large_and_large_where_sampling_is_rare(self) -> None:
         assert training_delta_part(0.4, 1e-5, 0.3, 2000) == prices._PARTS[0]
         assert training_delta_part(2.4, 1e-8, 0.002, 5000) == prices._PARTS[-1]
 
+    @pytest.mark.thorough
     def test_leaves_most_of_the_noise_where_a_tenth_wasted_it(self) -> None:
         part = training_delta_part(2.4, 1e-8, 0.002, 5000)
 

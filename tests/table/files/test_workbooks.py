@@ -40,6 +40,7 @@ def test_the_first_sheet_is_a_table(tmp_path: Path) -> None:
     assert table.columns["c"].values[0] == "NA"
 
 
+@pytest.mark.thorough
 def test_it_is_fitted_and_scored(tmp_path: Path) -> None:
     path = workbook(tmp_path)
 

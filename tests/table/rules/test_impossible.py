@@ -86,6 +86,7 @@ def test_conditions_on_computed_columns_are_on_those_that_they_follow_from():
     assert not cells[codec.domain.canonical(("n", "m"))].all()
 
 
+@pytest.mark.thorough
 def test_conditions_on_columns_in_an_order_are_on_what_is_learned():
     codec, cells = found(order=[["m", "n"]], require=["n < 5"])
 

@@ -108,6 +108,7 @@ def test_one_row_takes_a_condition_away_and_there_are_few():
     assert len(required({"letter": letters} | many)) <= MOST_CONDITIONS
 
 
+@pytest.mark.thorough
 def test_a_release_satisfies_what_was_proposed():
     rng = np.random.default_rng(0)
     net = service(rng)

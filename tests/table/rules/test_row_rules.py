@@ -199,6 +199,7 @@ class TestDerived:
     def test_they_are_not_learned(self):
         assert [*self.found().learned_schema] == ["a", "b", "day"]
 
+    @pytest.mark.thorough
     def test_they_are_computed_rounded_and_missing_as_declared(self):
         frame = pd.DataFrame(
             {

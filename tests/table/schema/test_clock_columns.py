@@ -107,6 +107,7 @@ def test_numbers_that_are_no_clock_times_are_clipped() -> None:
         assert clipped == 3
 
 
+@pytest.mark.thorough
 def test_parquet_files_keep_them(tmp_path: Path) -> None:
     release = st.Independent(epsilon=5.0, seed=0).fit(
         pd.DataFrame({"x": ["00:05", "12:30"] * N}), st.Schema({"x": Time()})
