@@ -196,24 +196,19 @@ def size(folder: Path) -> int:
 
 
 class TestBase:
-    def test_it_is_small_and_holds_what_it_states_and_no_extra(
-        self, base: Environment, wheel: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_it_is_small_and_holds_what_it_states_and_no_extra(self, base: Environment, wheel: Path) -> None:
         listed = json.loads(base.run("python", "-m", "pip", "list", "--format", "json").stdout)
         installed = {package["name"].lower() for package in listed}
         stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
         whole = size(base.packages)
 
-        with capsys.disabled():
-            print(f"\nbase install: {whole / 1e6:.0f} MB, wheel {wheel.stat().st_size / 1e3:.0f} kB")
+        print(f"base install: {whole / 1e6:.0f} MB, wheel {wheel.stat().st_size / 1e3:.0f} kB")
 
         assert {name.split(">")[0] for name in stated} <= installed
         assert not installed & {"pandas", "polars", "pyarrow", "matplotlib", "scipy", "torch"}
         assert whole <= LARGEST_BASE
 
-    def test_it_is_imported_from_its_own_folder(
-        self, base: Environment, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_it_is_imported_from_its_own_folder(self, base: Environment) -> None:
         script = (
             "import time; start = time.perf_counter(); import syntabula; end = time.perf_counter(); "
             "print(syntabula.__file__); print(end - start)"
@@ -223,8 +218,7 @@ class TestBase:
             *(base.run("python", "-c", script).stdout.split() for _ in range(3)), strict=True
         )
 
-        with capsys.disabled():
-            print(f"\nimport syntabula: {min(map(float, seconds)):.3f} s, the best of three")
+        print(f"import syntabula: {min(map(float, seconds)):.3f} s, the best of three")
         assert all(Path(place).is_relative_to(base.folder) for place in places)
 
     def test_its_type_marker_is_installed(self, base: Environment) -> None:
@@ -274,16 +268,14 @@ def extra(
 
 
 class TestExtras:
-    def test_its_libraries_are_installed(self, extra: tuple[str, Environment]) -> None:
-        name, environment = extra
-
-        for library in EXTRAS[name]:
-            environment.run("python", "-c", f"import {library}, syntabula")
-
-    def test_a_table_of_its_library_comes_back_as_one_or_its_job_is_done(
+    # One test for each environment, so that no two processes of tests make the same one.
+    def test_its_libraries_are_installed_and_its_job_is_done(
         self, extra: tuple[str, Environment], table: Path
     ) -> None:
+        """Its job is that a table of its library comes back as one, or what is named above."""
         name, environment = extra
+        for library in EXTRAS[name]:
+            environment.run("python", "-c", f"import {library}, syntabula")
         read = {
             "arrow": "from pyarrow.csv import read_csv",
             "pandas": "from pandas import read_csv",
