@@ -72,7 +72,6 @@ class TestPapers:
                 with pytest.raises(ArgumentError, match="is not run"):
                     find_study(study.name)
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "collection",
         [

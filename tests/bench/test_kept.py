@@ -42,7 +42,6 @@ def row_of(summary: Summary, label: str) -> Row:
 
 @pytest.mark.thorough
 class TestMarginals:
-    @pytest.mark.thorough
     def test_a_spanning_tree_measures_one_pair_less_than_there_are_columns(self, summary: Summary) -> None:
         pairs = row_of(summary, "mst").kept["marginals"]
         columns = {name for pair in pairs for name in pair[:2]}
@@ -52,7 +51,6 @@ class TestMarginals:
         assert len(pairs) == len(columns) * (len(columns) - 1) // 2
         assert len(measured) == len(columns) - 1
 
-    @pytest.mark.thorough
     def test_their_mean_is_the_score(self, summary: Summary) -> None:
         row = row_of(summary, "mst")
 
@@ -72,7 +70,6 @@ class TestRounds:
 
 @pytest.mark.thorough
 class TestPictures:
-    @pytest.mark.thorough
     def test_each_row_and_group_has_its_own(self, summary: Summary) -> None:
         titles = [title for title, _ in kept_figures(summary)]
 

@@ -525,7 +525,6 @@ class TestWhatIsNoFile:
         assert not (folder / "out.csv").exists()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "found"),
     [

@@ -91,10 +91,7 @@ def read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestReleases:
     @pytest.mark.thorough
     @pytest.mark.parametrize("schema", SCHEMAS)
-    @pytest.mark.parametrize(
-        "name",
-        ["t.jsonl", *(pytest.param(n, marks=pytest.mark.thorough) for n in ("t.ndjson.gz", "t.jsonl.zst"))],
-    )
+    @pytest.mark.parametrize("name", ["t.jsonl", "t.ndjson.gz", "t.jsonl.zst"])
     def test_are_those_of_the_file_that_is_read_whole(self, name, schema, tmp_path, monkeypatch):
         path = written(tmp_path / name)
         whole = contents(path, SCHEMAS[schema])

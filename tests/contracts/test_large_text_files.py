@@ -96,9 +96,7 @@ def read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestReleases:
     @pytest.mark.thorough
     @pytest.mark.parametrize("schema", SCHEMAS)
-    @pytest.mark.parametrize(
-        "name", [n if n == "t.csv" else pytest.param(n, marks=pytest.mark.thorough) for n in FORMS]
-    )
+    @pytest.mark.parametrize("name", FORMS)
     def test_are_those_of_the_file_that_is_read_whole(self, name, schema, tmp_path, monkeypatch):
         path = written(tmp_path / name)
         assert path.stat().st_size < LARGE_FILE

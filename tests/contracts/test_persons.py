@@ -38,7 +38,6 @@ def compare(method: str, budget: str, seed: int, tmp_path: Path) -> int:
 
 class TestRecordAndReplay:
     # One method for each kind of question that is asked of persons.
-    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("method", "budget", "seed"),
         [
@@ -78,7 +77,6 @@ class TestPreprocessing:
         assert pairs >= 5
         assert run.released is not None
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize("discretizer", ["privtree", pytest.param("kmeans", marks=pytest.mark.thorough)])
     @pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.thorough)])
     def test_domains_found_privately(self, discretizer, seed, tmp_path):

@@ -112,7 +112,6 @@ class TestReleases:
 
         assert set(noisy.values()) == {in_memory[1]}
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["tab-pe", pytest.param("dp-merf", marks=pytest.mark.thorough)])
     def test_of_methods_that_ask_for_records_are_too(self, name, people, tmp_path):
         frame, schema = people
@@ -248,7 +247,6 @@ def compare(folder: Path, method: str, budget: str, seed: int) -> int:
 
 
 class TestRecordAndReplay:
-    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("method", "budget", "seed"),
         [

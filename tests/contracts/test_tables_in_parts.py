@@ -287,10 +287,8 @@ class TestRules:
         assert "total" in right.splitlines()[0]
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize(
-        "suffix", [".parquet", pytest.param(".csv", marks=pytest.mark.thorough), ".jsonl"]
-    )
-    @pytest.mark.parametrize("derived", ["absent", pytest.param("present", marks=pytest.mark.thorough)])
+    @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
+    @pytest.mark.parametrize("derived", ["absent", "present"])
     def test_beside_undeclared_columns_are_those_of_the_file(self, suffix, derived, tmp_path):
         rng = np.random.default_rng(8)
         rows = ruled_rows().assign(
@@ -433,7 +431,6 @@ class TestWithoutASchema:
 
         assert found_in(folder, declared) == found_in(file, declared)
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize("most", [pytest.param(3, marks=pytest.mark.thorough), 10_000])
     def test_of_decimals_they_are_too(self, most, tmp_path, monkeypatch):
         rng = np.random.default_rng(1)
@@ -490,7 +487,7 @@ def text_in_parts(folder, n_parts: int, **form) -> tuple[Path, Path]:
 
 class TestTextWithoutASchema:
     @pytest.mark.thorough
-    @pytest.mark.parametrize("n_parts", [pytest.param(1, marks=pytest.mark.thorough), 3])
+    @pytest.mark.parametrize("n_parts", [1, 3])
     def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
         file, folder = text_in_parts(tmp_path / "rows", n_parts)
         whole = found_in(file)
@@ -565,7 +562,7 @@ def json_in_parts(folder, n_parts: int) -> tuple[Path, Path]:
 
 class TestJsonWithoutASchema:
     @pytest.mark.thorough
-    @pytest.mark.parametrize("n_parts", [pytest.param(1, marks=pytest.mark.thorough), 5])
+    @pytest.mark.parametrize("n_parts", [1, 5])
     def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
         file, folder = json_in_parts(tmp_path / "rows", n_parts)
 

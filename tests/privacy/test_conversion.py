@@ -274,7 +274,6 @@ class TestAgainstAnotherAccountant:
             "dp_accounting.rdp.rdp_privacy_accountant", reason="the oracle dp-accounting is not installed"
         )
 
-    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     @pytest.mark.parametrize(
         "point", thorough_but(lambda point: point[2] == "gdp" and point[1] <= 1, points()), ids=str

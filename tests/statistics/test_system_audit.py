@@ -108,7 +108,6 @@ def epsilon_bound(method: str, runs: int, *, halved: bool = False, keyed: bool =
 @pytest.mark.thorough
 @pytest.mark.parametrize("method", SYSTEMS)
 class TestAudits:
-    @pytest.mark.thorough
     def test_a_system_is_as_private_as_claimed_and_the_audit_is_not_blind(self, method: str) -> None:
         # What so few runs cost leaves 0.4 of the claim; an adversary that learns nothing would show 0.
         assert 0.4 * EPSILON <= epsilon_bound(method, SYSTEMS[method][2]) <= EPSILON

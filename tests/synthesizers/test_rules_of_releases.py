@@ -88,7 +88,6 @@ def quietly(call):
 
 
 class TestRows:
-    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "method",
         [

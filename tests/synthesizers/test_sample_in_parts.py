@@ -100,7 +100,6 @@ class TestRows:
 
 
 class TestOnePart:
-    @pytest.mark.thorough
     @pytest.mark.parametrize("where", [None, {"b": "x", "d": (2, 10)}, {"a": (1, 5)}])
     @pytest.mark.parametrize("kind", ["release", pytest.param("ruled", marks=pytest.mark.thorough)])
     def test_is_the_same_file_alone(

@@ -35,7 +35,6 @@ SMALL = {
 
 
 class TestOurOwn:
-    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "key", ["one_way", "spanning_tree", pytest.param("adaptive", marks=pytest.mark.thorough)]
     )

@@ -46,9 +46,9 @@ class ColumnTrees(LookupModel):
         least_split: Fewest records of a node that is split; None for three times `least_leaf`.
         complexity: Part of a column's impurity that a split must take away.
         first: Columns that are drawn before the others, in this order. Without a budget the others follow, those of the
-            fewest codes first and those of 100 and more in the order of the table, and a trained model names all of them
-            here. Values given of the columns
-            that come first hold exactly; of others they are met by choosing among rows that are tried.
+            fewest codes first and those of 100 and more in the order of the table; a trained model then names all
+            columns here. Values given of the columns that come first hold exactly; of others they are met by choosing
+            among rows that are tried.
     """
 
     kind: ClassVar[str] = "column_trees"

@@ -139,10 +139,7 @@ class TestObjects:
     ]
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize(
-        "name",
-        [name if name == "zoned" else pytest.param(name, marks=pytest.mark.thorough) for name in COLUMNS],
-    )
+    @pytest.mark.parametrize("name", COLUMNS)
     def test_odd_ones_count_alike_alone_and_beside_any_other(self, name: str) -> None:
         schema = st.Schema({"x": COLUMNS[name], "y": Boolean()})
         if name == "id":

@@ -104,7 +104,7 @@ class TestProcesses:
         assert multiprocessing.active_children() == []
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("kind", [KeyboardInterrupt, pytest.param(DataError, marks=pytest.mark.thorough)])
+    @pytest.mark.parametrize("kind", [KeyboardInterrupt, DataError])
     def test_end_if_the_fit_ends_between_passes(self, kind, folder, pools) -> None:
         running: list[int] = []
 
