@@ -139,3 +139,17 @@ class TestCommand:
         assert type(release.privacy).from_json(release.privacy.to_json()) == release.privacy
         with pytest.raises(SchemaError, match="provenance must be one of public, observed"):
             Rules(provenance="private")
+
+
+def test_a_total_of_many_parts_and_a_fee_is_found_and_columns_of_one_value_are_left_alone():
+    rng = np.random.default_rng(0)
+    parts = {f"part {i}": np.round(rng.exponential(20, N) * (rng.random(N) < 0.7), 2) for i in range(6)}
+    days = pd.Timestamp("2023-03-01") + pd.to_timedelta(rng.integers(0, 31, N), unit="D")
+    frame = pd.DataFrame({"day": days, **parts, "fee": 1.0, "noise": rng.integers(0, 500, N) / 4})
+    frame["total"] = (frame[[*parts]].sum(axis=1) + 3.5).round(2)
+
+    _, _, rules = draft_with_rules(read(frame))
+
+    assert rules.derive == {"total": " + ".join(f'"{name}"' for name in parts) + " + 3.5"}
+    frame.loc[N - 1, "total"] += 0.01
+    assert draft_with_rules(read(frame))[2] is None

@@ -62,7 +62,10 @@ def copies(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
 def day_parts(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tuple[str, str]]:
     """Yield columns that are a part of a day or time on some rows, such as its weekday."""
     sources = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])]
-    targets = [n for n in cells if isinstance(schema[n], Numeric | Categorical | Boolean | Date)]
+    # A column of one value, such as a fee of 1, would be the quarter of a table of one spring.
+    targets = [
+        n for n in cells if isinstance(schema[n], Numeric | Categorical | Boolean | Date) and varies(*cells[n])
+    ]
     taken: set[str] = set()
     for source in sources:
         missing = cells[source][1]

@@ -26,6 +26,8 @@ _LOOKED_AT = 64
 """Rows on which sums are looked for before all rows are checked."""
 _MOST_SUMS = 300_000
 _MOST_TERMS = 4
+_NEARLY = 1e-3
+_MOST_DECIMALS = 6
 _MOST_ORDERS = 10
 _LEAST_ROWS = 20
 _OFTEN_EQUAL = 0.01
@@ -50,6 +52,7 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     for following in (copies, partial(day_parts, table=table), bands, followers):
         derive |= following(_without(cells, derive), schema)
     derive |= {n: e for n, e in _sums(numbers) if n not in derive}
+    derive |= _totals(_without(numbers, derive))
     left = _without(cells, derive)
     order, together = _orders(left, schema), _together(left, schema)
     require = never_together(left, schema, orders=order, together=together)
@@ -91,6 +94,33 @@ def _sums(numbers: Cells) -> Iterator[tuple[str, str]]:
                 if np.allclose(whole, table[i], rtol=1e-9, atol=1e-6):
                     taken.add(i)
                     yield names[i], " + ".join(identifier(names[c]) for c in chosen)
+
+
+def _totals(numbers: Cells) -> dict[str, str]:
+    """Return a column that is the sum of any number of others and a constant, such as a fee that all rows have.
+
+    Least squares tell its parts: each has the coefficient 0 or 1. If several columns are such sums, or parts are sums
+    themselves, coefficients are not unique, and none is found.
+    """
+    complete = {n: v.astype(np.float64) for n, (v, gaps) in numbers.items() if not gaps.any()}
+    names = [*complete]
+    if len(names) < 3:
+        return {}
+    table = np.stack([complete[n] for n in names])
+    means, spreads = table.mean(axis=1), table.std(axis=1)
+    alike = np.corrcoef(table)
+    for i in np.argsort(-means).tolist():
+        others = np.delete(np.arange(len(names)), i)
+        solved = np.linalg.lstsq(alike[np.ix_(others, others)], alike[others, i], rcond=None)[0]
+        parts = solved * spreads[i] / spreads[others]
+        added = others[np.round(parts) == 1]
+        if added.size < 2 or np.abs(parts - np.isin(others, added)).max() > _NEARLY:
+            continue
+        offset = float(np.round(means[i] - means[added].sum(), _MOST_DECIMALS))
+        if np.allclose(table[added].sum(axis=0) + offset, table[i], rtol=1e-9, atol=1e-6):
+            terms = " + ".join(identifier(names[part]) for part in added)
+            return {names[i]: terms + (f" + {offset:.10g}" if offset else "").replace("+ -", "- ")}
+    return {}
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
