@@ -279,7 +279,7 @@ class TestPicks:
 class TestOptions:
     @pytest.mark.parametrize(
         "wrong",
-        [{"steps": 0}, {"batch": 0}, {"seconds": 0}, {"held_out": 1.0}, {"average": -0.1}, {"device": ""}],
+        [{"steps": 0}, {"seconds": 0}, {"held_out": 1.0}, {"average": -0.1}, {"device": ""}],
     )
     def test_wrong_ones_are_refused_by_name(self, wrong: dict[str, Any]) -> None:
         with pytest.raises(ArgumentError, match=next(iter(wrong))):

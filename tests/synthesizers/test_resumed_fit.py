@@ -53,9 +53,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "mst": ("mst", {"preprocessing": EVEN}),
     "mst, Gaussian": ("mst", {"preprocessing": PRIVTREE, "budget": st.Budget(2.0, 1e-5, accounting="gdp")}),
     "aim": ("aim", {"preprocessing": EVEN, "bins": 4}),
-    "privsyn": ("privsyn", {"preprocessing": EVEN, "bins": 4}),
     "privbayes": ("privbayes", {"preprocessing": EVEN, "bins": 4}),
-    "mwem": ("mwem", {"preprocessing": EVEN, "bins": 4}),
     "margnet": ("margnet", {"preprocessing": EVEN, "bins": 4} | NETWORK | FEW_ROUNDS),
 }
 
