@@ -64,6 +64,16 @@ def test_the_largest_cost_keeps_epsilon_and_hardly_a_larger_one_would(epsilon, d
     assert epsilon_from_trials(rho * (1 + 1e-9), delta, trials) > epsilon
 
 
+def test_it_is_the_cost_of_one_trial_at_its_part_of_delta_and_of_the_choice():
+    """The bound is above what one mechanism shows: a whole delta for each trial would pass the tests above."""
+    for rho, trials in [(0.01, 2), (0.1, 100), (5.0, 10)]:
+        order = math.log(trials)
+        choice = 4 * math.sqrt(rho * order) - 2 * rho if rho <= order else 2 * order
+        expected = epsilon_from_rho(rho, 1e-5 / trials) + choice
+
+        assert epsilon_from_trials(rho, 1e-5, trials) == pytest.approx(expected, rel=1e-6)
+
+
 def test_more_trials_and_more_noise_cost_as_they_should():
     costs = [epsilon_from_trials(0.01, 1e-5, trials) for trials in (2, 5, 10, 100)]
 
