@@ -207,6 +207,9 @@ class TestWhatPasses:
         with pytest.raises(SchemaError, match="put the name in double quotes"):
             read_expression("x.y > 0", NAMES)
 
-    def test_levels_up_to_the_limit_pass(self):
-        # Each level of NOT is one level of the tree, and the column another.
-        read_expression("NOT " * (MOST_LEVELS - 1) + "TRUE", NAMES)
+    def test_levels_pass_up_to_the_limit_alone(self):
+        # Each NOT is a level above the constant, whose own is the last that passes.
+        read_expression("NOT " * MOST_LEVELS + "TRUE", NAMES)
+
+        with pytest.raises(SchemaError, match="nested too deep"):
+            read_expression("NOT " * (MOST_LEVELS + 1) + "TRUE", NAMES)
