@@ -93,12 +93,12 @@ class Budget:
         if bound == math.inf:
             if delta is not None and number_below("delta", delta, _DELTA_ALLOWED) != 0:
                 _delta(delta)
-            self._set(math.inf, 0.0, "none", "none", None)
+            self._hold(math.inf, 0.0, "none", "none", None)
             return
         _positive("epsilon", bound, _EPSILON_ALLOWED)
         slack = _delta(delta)
         currency = _CURRENCIES[accounting]
-        self._set(bound, slack, "approximate", currency, _total(bound, slack, currency))
+        self._hold(bound, slack, "approximate", currency, _total(bound, slack, currency))
         self._warn_if_weak()
 
     @classmethod
@@ -150,8 +150,7 @@ class Budget:
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 2:
             raise BudgetError(f"trials must be an integer of at least 2; got {shown(trials)}")
         total = Fraction(rho_from_trials(bound, slack, trials))
-        budget = cls._of(bound, slack, "best_of_trials", "rho", total)
-        object.__setattr__(budget, "trials", trials)
+        budget = cls._of(bound, slack, "best_of_trials", "rho", total, trials=trials)
         budget._warn_if_weak()
         return budget
 
@@ -192,15 +191,13 @@ class Budget:
                 "releasing the categories of a column needs part of delta, but this budget has none to spare; "
                 "declare the categories in a schema, or use a budget with a delta"
             )
-        budget = self._of(self.epsilon, self.delta, self.kind, self.currency, self.total)
-        object.__setattr__(budget, "failure_delta", part)
+        left = float_below(Fraction(self.delta) - part)
+        epsilon, total = self.epsilon, self.total
         if self.kind == "approximate":
-            total = _total(self.epsilon, budget.conversion_delta, self.currency)
-            object.__setattr__(budget, "total", total)
+            total = _total(epsilon, left, self.currency)
         else:
-            epsilon = epsilon_from_rho(self.total or Fraction(0), budget.conversion_delta)
-            object.__setattr__(budget, "epsilon", epsilon)
-        return budget
+            epsilon = epsilon_from_rho(total or Fraction(0), left)
+        return self._of(epsilon, self.delta, self.kind, self.currency, total, failure_delta=part)
 
     def for_rows(self, rows: int) -> tuple[float, float]:
         """Return epsilon and delta, rounded up, of so many records at once where each is a unit: group privacy.
@@ -234,9 +231,9 @@ class Budget:
     def describe(self, whom: str = "one record") -> str:
         """Return the guarantee in one plain sentence, for adding or removing somebody."""
         relation = f"for adding or removing {whom}"
+        bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
         match self.kind:
             case "approximate":
-                bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
                 return f"Differential privacy with {bounds}, {relation}."
             case "zcdp":
                 kind = "Approximate zero" if self.failure_delta else "Zero"
@@ -245,7 +242,6 @@ class Budget:
                     f"epsilon {shown_above(self.epsilon)} at delta {shown_above(self.delta)}, {relation}."
                 )
             case "best_of_trials":
-                bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
                 return (
                     f"Differential privacy with {bounds}, for the best of a random number of trials, {self.trials} on "
                     f"average, each with rho {shown_above(float(self.total or 0))}, {relation}."
@@ -278,23 +274,17 @@ class Budget:
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget as values that JSON can hold."""
-        total = float_above(self.total or Fraction(0))
-        match self.kind:
-            case "approximate" | "zcdp":
-                facts = {
-                    "kind": self.kind,
-                    "epsilon": self.epsilon,
-                    "delta": self.delta,
-                    self.currency: total,
-                }
-                part = float(self.failure_delta)
-                return facts | {_STORED_FAILURE_DELTA: part} if part else facts
-            case "best_of_trials":
-                promised = {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta}
-                return promised | {self.currency: total, "trials": self.trials}
-            case "pure":
-                return {"kind": self.kind, "epsilon": self.epsilon, "delta": 0.0}
-        return {"kind": self.kind}
+        if self.kind == "none":
+            return {"kind": self.kind}
+        facts: dict[str, Any] = {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta}
+        if self.kind == "pure":
+            return facts
+        facts[self.currency] = float_above(self.total or Fraction(0))
+        if self.trials is not None:
+            facts["trials"] = self.trials
+        if self.failure_delta:
+            facts[_STORED_FAILURE_DELTA] = float(self.failure_delta)
+        return facts
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Budget:
@@ -335,18 +325,22 @@ class Budget:
         return self if part is None else self.with_failure_delta(part)
 
     @classmethod
-    def _of(
-        cls, epsilon: float, delta: float, kind: Kind, currency: Currency, total: Fraction | None
-    ) -> Budget:
+    def _of(cls, *facts: Any, **further: Any) -> Budget:
         budget = object.__new__(cls)
-        budget._set(epsilon, delta, kind, currency, total)
+        budget._hold(*facts, **further)
         return budget
 
-    def _set(
-        self, epsilon: float, delta: float, kind: Kind, currency: Currency, total: Fraction | None
+    def _hold(
+        self,
+        epsilon: float,
+        delta: float,
+        kind: Kind,
+        currency: Currency,
+        total: Fraction | None,
+        **further: Any,
     ) -> None:
         facts = {"epsilon": epsilon, "delta": delta, "kind": kind, "currency": currency, "total": total}
-        for name, fact in (facts | {"failure_delta": Fraction(0), "trials": None}).items():
+        for name, fact in (facts | {"failure_delta": Fraction(0), "trials": None} | further).items():
             object.__setattr__(self, name, fact)
 
     def _warn_if_weak(self) -> None:

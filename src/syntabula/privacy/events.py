@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from syntabula.errors import BudgetError
+from syntabula.privacy.conversion import float_above, positive
 
 
 class Event:
@@ -317,15 +318,10 @@ def event_from_json(record: Mapping[str, Any]) -> Event:
         raise BudgetError(f"a recorded {record['kind']} event cannot be read: {error}") from None
 
 
-def _positive_float(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+def _positive_float(name: str, value: Any) -> float:
+    number = float_above(positive(name, value))
     # An int beyond 2^53 would change silently, and the event would differ from the draw.
-    if not (math.isfinite(number) and number > 0 and number == value):
+    if number != value:
         raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
     return number
 

@@ -65,7 +65,15 @@ from fractions import Fraction
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
-from syntabula.privacy.conversion import finite, float_above, float_below, nonzero, root_above, root_below
+from syntabula.privacy.conversion import (
+    finite,
+    float_above,
+    float_below,
+    nonzero,
+    positive,
+    root_above,
+    root_below,
+)
 
 _BITS = 128
 _HALF_PI = Fraction(15708, 10_000)  # above pi/2
@@ -138,7 +146,7 @@ def gaussian_sigma(
         l2_sensitivity_squared: Square of the L2 sensitivity, above 0.
         currency: "mu_squared" or "rho".
     """
-    exact, squared = _exact("cost", cost), _exact("l2_sensitivity_squared", l2_sensitivity_squared)
+    exact, squared = positive("cost", cost), positive("l2_sensitivity_squared", l2_sensitivity_squared)
     if currency == "rho":
         return root_above(squared / (2 * exact))
     if currency != "mu_squared":
@@ -155,14 +163,8 @@ def laplace_epsilon(cost: Fraction | float, currency: Currency, left: Fraction =
     In zCDP that is sqrt(2 rho), rounded down; in pure privacy the cost itself; in Gaussian privacy almost
     sqrt(mu^2) if `left` is much larger.
     """
-    exact = _exact("cost", cost)
-    _require_counted(currency)
-    match currency:
-        case "epsilon":
-            return exact
-        case "rho":
-            return Fraction(root_below(2 * exact))
-    return Fraction(_widest(exact, left)) / 2
+    exact = positive("cost", cost)
+    return exact if currency == "epsilon" else Fraction(_range_of_cost(exact, currency, left)) / 2
 
 
 def laplace_scale(epsilon: Fraction | float, l1_sensitivity: int) -> float:
@@ -172,7 +174,7 @@ def laplace_scale(epsilon: Fraction | float, l1_sensitivity: int) -> float:
         epsilon: Pure epsilon of the draw, above 0; from a cost in zCDP by `laplace_epsilon`.
         l1_sensitivity: L1 sensitivity, at least 1.
     """
-    return finite(float_above(_exact("l1_sensitivity", l1_sensitivity) / _exact("epsilon", epsilon)))
+    return finite(float_above(positive("l1_sensitivity", l1_sensitivity) / positive("epsilon", epsilon)))
 
 
 def exponential_epsilon(cost: Fraction | float, currency: Currency, left: Fraction = Fraction(0)) -> float:
@@ -184,13 +186,9 @@ def exponential_epsilon(cost: Fraction | float, currency: Currency, left: Fracti
             cost itself; all rounded down.
         left: Rest of the total before the draw.
     """
-    exact = _exact("cost", cost)
-    _require_counted(currency)
-    match currency:
-        case "mu_squared":
-            return _widest(exact, left)
-        case "rho":
-            return root_below(8 * exact)
+    exact = positive("cost", cost)
+    if currency != "epsilon":
+        return _range_of_cost(exact, currency, left)
     try:
         return nonzero(float_below(exact))
     except OverflowError:
@@ -216,22 +214,13 @@ def _rounded_up(value: Fraction) -> Fraction:
     return Fraction(-(-scaled.numerator // scaled.denominator)) / Fraction(2) ** shift
 
 
-def _widest(cost: Fraction, left: Fraction) -> float:
-    """Return the widest range of a privacy loss, as a float, whose cost in mu^2 is at most `cost`."""
+def _range_of_cost(cost: Fraction, currency: Currency, left: Fraction) -> float:
+    """Return the widest range of a privacy loss, rounded down, that a cost in mu^2 or rho buys."""
+    if currency == "rho":
+        return root_below(8 * cost)
+    if currency != "mu_squared":
+        raise BudgetError(f"the currency is {currency!r}; noise is scaled only where a cost is counted")
     width = root_below(range_bought(cost, left))
     while ranged_cost(Fraction(width), left) > cost:
         width = nonzero(math.nextafter(width, 0.0))
     return width
-
-
-def _require_counted(currency: Currency) -> None:
-    if currency == "none":
-        raise BudgetError(f"the currency is {currency!r}; noise is scaled only where a cost is counted")
-
-
-def _exact(name: str, value: Fraction | float) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
-        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
-    if (isinstance(value, float) and not math.isfinite(value)) or value <= 0:
-        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
-    return Fraction(value)

@@ -92,25 +92,25 @@ class _Sampled(ABC):
 
     def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
         """Return counts plus discrete Gaussian noise; see `NoiseSource.discrete_gaussian`."""
-        _require_counts(counts)
+        checked_counts(counts)
         return self._gaussian(counts, float(sigma)) if _counting_scale("sigma", sigma) else counts.copy()
 
     def discrete_laplace(self, counts: Counts, scale: float) -> Counts:
         """Return counts plus discrete Laplace noise; see `NoiseSource.discrete_laplace`."""
-        _require_counts(counts)
+        checked_counts(counts)
         return self._laplace(counts, float(scale)) if _counting_scale("scale", scale) else counts.copy()
 
     def noisy_max(self, scores: Scores, scale: float) -> int:
         """Return a position drawn by the exponential mechanism; see `NoiseSource.noisy_max`."""
-        _require_scores(scores)
-        return self._choice(scores, float(scale)) if _scale("scale", scale) else int(np.argmax(scores))
+        checked_scores(scores)
+        return self._choice(scores, float(scale)) if checked_scale("scale", scale) else int(np.argmax(scores))
 
     def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
         """Return sums plus discrete Gaussian noise; see `training.records.TrainingNoise.gaussian_vector`."""
         # Marginals are released without it.
         from syntabula.privacy.training.vector_samplers import gaussian_draws
 
-        _require_counts(steps)
+        checked_counts(steps)
         scale = _counting_scale("sigma", sigma)
         if scale == 0:
             return steps.copy()
@@ -293,13 +293,16 @@ def _saturating_sum(counts: Counts, noise: Counts) -> Counts:
     return held + noise
 
 
-def _require_counts(counts: object) -> None:
+def checked_counts(counts: object) -> Counts:
+    """Return exact counts; raises ArgumentError if they are no array of int64."""
     if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
         kind = counts.dtype if isinstance(counts, np.ndarray) else type(counts).__name__
         raise ArgumentError(f"counts must be a numpy array of int64, not {kind}")
+    return counts
 
 
-def _require_scores(scores: object) -> None:
+def checked_scores(scores: object) -> Scores:
+    """Return exact scores; raises ArgumentError if they are no array of float64 with one axis, or not finite."""
     if not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
         kind = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
         raise ArgumentError(f"scores must be a numpy array of float64, not {kind}")
@@ -307,9 +310,11 @@ def _require_scores(scores: object) -> None:
         raise ArgumentError(f"scores must have one axis and at least one candidate, not shape {scores.shape}")
     if not np.isfinite(scores).all():
         raise ArgumentError("scores must be finite; clip them first")
+    return scores
 
 
-def _scale(name: str, scale: object) -> float:
+def checked_scale(name: str, scale: object) -> float:
+    """Return a scale of noise or of scores; raises ArgumentError if it is negative or not finite."""
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise ArgumentError(f"{name} must be a number, not {type(scale).__name__}")
     if not math.isfinite(scale) or scale < 0:
@@ -318,7 +323,7 @@ def _scale(name: str, scale: object) -> float:
 
 
 def _counting_scale(name: str, scale: object) -> float:
-    number = _scale(name, scale)
+    number = checked_scale(name, scale)
     if number > LARGEST_SCALE:
         raise ArgumentError(
             f"{name} must be at most {LARGEST_SCALE:g}, or the noise would hide any table; got {number:g}"

@@ -150,11 +150,7 @@ class ColumnCurator:
             [k] noisy sums.
         """
         event = counting_event(
-            self._ledger,
-            share,
-            sensitivity=FRACTION_STEPS,
-            cells=len(edges) - 1,
-            of_units=self._of_units,
+            self._ledger, share, sensitivity=FRACTION_STEPS, cells=len(edges) - 1, of_units=self._of_units
         )
 
         def draw(token: Token) -> NoisyArray:
@@ -329,9 +325,7 @@ class ColumnCurator:
     ) -> tuple[list[Any], NDArray[np.int64]]:
         """Release the values whose noisy count reaches a threshold, with their noisy counts.
 
-        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`. For each count c
-        it is asked of max(c - least + 1, 0), which changes by at most as much, so that the guarantee is the same, and
-        least - 1 is added to the answer. Values of fewer records need not be known.
+        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`.
 
         Args:
             most: Largest number of values; of more, those with the largest noisy counts are taken: post-processing.

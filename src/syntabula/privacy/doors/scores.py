@@ -266,10 +266,9 @@ def frequent_values(
     """
     shared = points.shared(least)
     others = shared.where(~np.isin(shared.values, public))
-    exact = np.concatenate([points.counts_of(public), others.counts - (least - 1)])
-    kept, noisy = frequent(token, noise, Sensitive(exact), public.size)
+    exact = np.concatenate([points.counts_of(public), others.counts])
+    kept, counts = frequent(token, noise, Sensitive(exact), public.size, least)
     is_other = kept >= public.size
-    counts = noisy + np.where(is_other, least - 1, 0)
     # Values, not their positions among those that occur, which would reveal how many occur.
     values = np.concatenate([public, others.values])[kept]
     places = np.flatnonzero(is_other)

@@ -28,7 +28,7 @@ from syntabula.privacy.events import Event, ExponentialEvent
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.pricing import bought, standard_deviation, vector_event
+from syntabula.privacy.pricing import bought, counting_event, standard_deviation
 from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.units import RecordUnits
 
@@ -168,14 +168,7 @@ class Curator:
         self._check_estimates(cliques, estimates)
         self._engine.check_memory(self._missing(cliques))
         steps = len(cliques) * STEPS_PER_RECORD
-        event = vector_event(
-            self._ledger,
-            share,
-            l1_sensitivity=steps,
-            l2_sensitivity_squared=steps**2,
-            cells=1,
-            what="distance of marginals",
-        )
+        event = counting_event(self._ledger, share, sensitivity=steps, cells=1, what="distance of marginals")
 
         def draw(token: Token) -> NoisyArray:
             self._fill_cache(cliques)
@@ -202,13 +195,16 @@ class Curator:
             One noisy dependence per family, which noise may make negative.
         """
         self._check_families(families)
+        n, what = len(families), "dependences"
+        event = counting_event(
+            self._ledger, share, sensitivity=SENSITIVITY_STEPS, at_once=n, cells=n, what=what
+        )
 
         def draw(token: Token) -> NoisyArray:
             exact = Sensitive(np.array(self._exact_dependences(families), dtype=np.int64))
             return noisy_counts(token, self._source, exact)
 
-        noisy = self._answer(self._dependence_noise(len(families), share), step, families, draw)
-        released: FloatArray = noisy / STEPS_PER_RECORD
+        released: FloatArray = self._answer(event, step, families, draw) / STEPS_PER_RECORD
         return released
 
     def choose_dependent(self, families: Sequence[Clique], *, share: Fraction | float, step: str) -> int:
@@ -245,16 +241,6 @@ class Curator:
         for batch in batches(self._engine.domain, families):
             self._engine.check_memory(batch)
 
-    def _dependence_noise(self, n_families: int, share: Fraction | float) -> Event:
-        return vector_event(
-            self._ledger,
-            share,
-            l1_sensitivity=n_families * SENSITIVITY_STEPS,
-            l2_sensitivity_squared=n_families * SENSITIVITY_STEPS**2,
-            cells=n_families,
-            what="dependences",
-        )
-
     def _records(self) -> EncodedTable:
         """Return all records, for `RecordCurator`, which knows when that is allowed."""
         records = self._engine.records()
@@ -278,9 +264,7 @@ class Curator:
     def _noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
         """Return the event and the standard deviation of the noise for cliques that are counted together."""
         # A record is in one cell of each.
-        event = vector_event(
-            self._ledger, share, l1_sensitivity=n_cliques, l2_sensitivity_squared=n_cliques, cells=cells
-        )
+        event = counting_event(self._ledger, share, sensitivity=1, at_once=n_cliques, cells=cells)
         return event, standard_deviation(event)
 
     def _exact(self, clique: Clique) -> Sensitive[NDArray[np.int64]]:
