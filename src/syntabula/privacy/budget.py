@@ -46,8 +46,12 @@ class Budget:
 
     `Budget(epsilon=1.0, delta=1e-5)` is approximate differential privacy. It is accounted in Gaussian differential
     privacy, whose conversion is exact, or with `accounting="zcdp"` in zCDP, as in most papers; the same guarantee
-    then buys 10 to 20 % less. `Budget.zcdp`, `Budget.pure` and `Budget.none` make the other kinds. Numbers that are
-    not floats are rounded down, so the budget never exceeds the request.
+    then buys 10 to 20 % less. `Budget.zcdp`, `Budget.pure`, `Budget.best_of` and `Budget.none` make the other kinds.
+
+    Epsilon and rho are finite and above 0, delta lies between 0 and 1, both excluded; each is an int, float, Fraction,
+    Decimal or numpy number, rounded down to a float, so the budget never exceeds the request. Each kind raises
+    BudgetError if a number is missing or outside its range, and warns with PrivacyWarning if epsilon is above 10 or
+    delta above 0.001.
 
     Attributes:
         epsilon: Epsilon to report; infinite without privacy.
@@ -76,17 +80,7 @@ class Budget:
     def __init__(
         self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "gdp"
     ) -> None:
-        """Make an approximate budget; an infinite epsilon switches privacy off, as `Budget.none()` does.
-
-        Args:
-            epsilon: Above 0; int, float, Fraction, Decimal or a numpy number.
-            delta: Between 0 and 1, both excluded.
-            accounting: How spends are composed: "gdp" or "zcdp".
-
-        Raises:
-            BudgetError: If an argument is missing, outside its range, or no number.
-            PrivacyWarning: As a warning, if epsilon is above 10 or delta above 0.001.
-        """
+        """Make an approximate budget, composed in "gdp" or "zcdp"; an infinite epsilon makes it `Budget.none()`."""
         if not isinstance(accounting, str) or accounting not in _CURRENCIES:
             raise BudgetError(f"accounting must be 'gdp' or 'zcdp'; got {shown(accounting)}")
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
@@ -103,15 +97,7 @@ class Budget:
 
     @classmethod
     def zcdp(cls, rho: Number, delta: Number) -> Budget:
-        """Make a budget stated in zCDP; delta is only used to report an epsilon.
-
-        Args:
-            rho: Finite, above 0.
-            delta: Between 0 and 1, both excluded.
-
-        Raises:
-            BudgetError: If an argument is outside its range, or no number.
-        """
+        """Make a budget stated in zCDP; delta is only used to report an epsilon."""
         total = _positive("rho", rho, "a finite number above 0")
         slack = _delta(delta)
         budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
@@ -120,11 +106,7 @@ class Budget:
 
     @classmethod
     def pure(cls, epsilon: Number) -> Budget:
-        """Make a budget of pure differential privacy, where delta is 0 and Gaussian noise cannot be used.
-
-        Raises:
-            BudgetError: If epsilon is outside its range, or no number.
-        """
+        """Make a budget of pure differential privacy, where delta is 0 and Gaussian noise cannot be used."""
         bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
         budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
@@ -138,12 +120,9 @@ class Budget:
         of the best trial. No draw of a trial may fail beyond its cost, as finding categories may.
 
         Args:
-            epsilon: Above 0, of the whole search.
-            delta: Between 0 and 1, both excluded, of the whole search.
+            epsilon: That of the whole search.
+            delta: Likewise.
             trials: Average number of trials, at least 2.
-
-        Raises:
-            BudgetError: If an argument is outside its range, or no number.
         """
         bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
         slack = _delta(delta)
@@ -209,11 +188,7 @@ class Budget:
         not, nor does what the best of several trials reveals: there one record after the other gives k epsilon and delta
         (1 + e^epsilon + ... + e^((k - 1) epsilon)).
 
-        Args:
-            rows: At least 1.
-
-        Returns:
-            Infinite epsilon without privacy.
+        Without privacy epsilon is infinite.
         """
         if self.kind == "none" or rows == 1:
             return self.epsilon, self.delta
@@ -288,11 +263,7 @@ class Budget:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Budget:
-        """Rebuild a budget from the result of `to_json`; derived numbers are recomputed, not trusted.
-
-        Raises:
-            BudgetError: If the kind is unknown, or a number is missing or outside its range.
-        """
+        """Rebuild a budget from the result of `to_json`; derived numbers are recomputed, not trusted."""
         if not isinstance(record, Mapping):
             raise BudgetError(f"a stored budget must be a dictionary; got {shown(record)}")
         kind = record.get("kind")

@@ -109,7 +109,7 @@ class ExponentialEvent(Event):
     Attributes:
         epsilon: The mechanism's own parameter, above 0.
         candidates: Number of candidates, at least 1.
-        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
+        rows: Rows of one unit, at most.
     """
 
     kind = "exponential"
@@ -131,7 +131,7 @@ class TreeEvent(Event):
     Attributes:
         scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by `decay` per
             level.
-        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
+        rows: Rows of one unit, at most.
         sensitivity: (2 beta - 1) / (beta - 1) for halves, beta = 2.
     """
 
@@ -180,7 +180,7 @@ class ThresholdEvent(Event):
     Attributes:
         sigma: Scale of the noise, above 0.
         threshold: Smallest noisy count of a released category, above `rows`.
-        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
+        rows: Rows of one unit, at most.
         bounded: Whether noise of the size of the threshold is drawn again.
     """
 
@@ -281,10 +281,7 @@ class ExactEvent(Event):
     """An exact answer, without noise; only allowed if privacy is switched off.
 
     Attributes:
-        what: A few words about the answer, without any value of the data.
-
-    Raises:
-        BudgetError: If `what` is not text, or is empty.
+        what: A few words about the answer, not empty, without any value of the data.
     """
 
     kind = "exact"

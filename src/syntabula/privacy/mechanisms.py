@@ -2,8 +2,9 @@
 
 Each takes a one-time token of the ledger, so nothing is drawn without payment and nothing is drawn twice. The token is
 used up before anything else is checked: if the call then fails, it stays paid. It fails with an ArgumentError if the
-token pays for another kind of event, or the statistic has another type or size than its event states. Exact statistics
-come to them in a `Sensitive`, which prevents that they are printed, stored or computed with by accident.
+token pays for another kind of event, or the statistic has another type or size than its event states. A token of an
+exact event, where privacy is switched off, is answered without noise. Exact statistics come to them in a `Sensitive`,
+which prevents that they are printed, stored or computed with by accident.
 
 The last one, `split_tree`, draws decisions, from which its tree follows without the data (`leaves_of`).
 """
@@ -51,11 +52,7 @@ class Sensitive(Generic[StatisticT]):
 
     Printing shows the type and shape only. Pickling, copying, comparing, iterating, computing and converting
     to numpy raise TypeError. This guards against accidents, not against code that deliberately breaks it.
-
     The shape counts as public, so an array whose length depends on the records must not be wrapped.
-
-    Args:
-        statistic: The exact value, for instance counts of a marginal.
 
     Examples:
         >>> Sensitive(np.array([3, 5]))
@@ -108,16 +105,7 @@ for _attempt, _names in _REFUSED.items():
 
 
 def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Release counts with the noise that the token paid for.
-
-    Args:
-        token: For a Gaussian, Laplace or exact event.
-        noise: Draws the noise.
-        counts: Exact counts, int64, any shape of as many cells as the event states.
-
-    Returns:
-        Noisy counts of the same shape; a copy of the exact ones for an exact event.
-    """
+    """Release counts, int64 of any shape, with the noise of a Gaussian or Laplace event on each cell."""
     event = token.consume()
     exact = checked_counts(revealed(counts))
     match event:
@@ -143,7 +131,7 @@ def frequent(
     is not public, which changes by at most as much, and least - 1 is added to the answer.
 
     Args:
-        token: For a threshold or exact event.
+        token: For a threshold event.
         noise: Draws the noise.
         counts: Exact counts [public categories, then others], int64; those of the others are at least `least`.
         n_public: How many are public: they are listed whether they occur or not, and released whatever their count.
@@ -180,7 +168,7 @@ def choose(
     """Release the position of a large score, by the exponential mechanism (McSherry and Talwar, 2007).
 
     Args:
-        token: For an exponential or exact event.
+        token: For an exponential event.
         noise: Draws the choice.
         scores: Exact scores [candidates], float64, finite, as many as the event states.
         score_sensitivity: Largest change of any score when one record is added or removed; finite, above 0. It must
@@ -254,7 +242,7 @@ def split_tree(
     released decisions and public widths (`leaves_of`).
 
     Args:
-        token: Pays for the whole tree: a tree event or, without privacy, an exact one.
+        token: For a tree event, which pays for the whole tree.
         noise: Draws the noise.
         root: The interval to divide; public or released.
         counts_of: Returns the exact number of values in each of some nodes.

@@ -289,13 +289,7 @@ def _are_counts(values: NDArray[Any]) -> bool:
 def cost_of(event: Event, currency: Currency, left: Fraction = Fraction(0)) -> Fraction:
     """Compute the cost of an event in a currency; 0 without privacy, where nothing is counted.
 
-    Args:
-        event: The draw.
-        currency: The unit.
-        left: Rest of the total before it; it only matters in mu^2.
-
-    Raises:
-        BudgetError: If the event has no cost in the currency.
+    What is left of the total before it only matters in mu^2. Raises BudgetError if it has no cost in the currency.
     """
     match currency:
         case "none":
@@ -329,11 +323,7 @@ def mu_squared_of(event: Event, left: Fraction) -> Fraction:
 
 
 def mu_squared_together(events: Iterable[Event]) -> Fraction:
-    """Compute the smallest total in Gaussian privacy that would have covered these events in this order.
-
-    Raises:
-        BudgetError: If one of them is an exact answer.
-    """
+    """Compute the smallest total in Gaussian privacy that covers these events in this order; not exact answers."""
     total = Fraction(0)
     for event in reversed(list(events)):
         rule = _counted(event, "Gaussian differential privacy")

@@ -38,11 +38,7 @@ class CellCurator:
 
     One record changes a single cell of each marginal, by one. So the score of a cell (its distance to an estimate)
     has sensitivity 1, and so has each marginal whose cells are measured. Shares, steps and errors of queries are those of
-    a `Curator`.
-
-    Args:
-        curator: Holds the table.
-        cliques: The marginals whose cells may be queried.
+    a `Curator`. The cliques are the marginals whose cells may be queried.
     """
 
     def __init__(self, curator: Curator, cliques: Sequence[Clique]) -> None:
@@ -78,7 +74,6 @@ class CellCurator:
 
         def draw(token: Token) -> NoisyArray:
             believed = np.concatenate([np.ravel(e) for e in estimates])
-            curator._fill_cache(self._cliques)
             exact = curator._joined(self._cliques, ()).reveal_inside_privacy()
             scores = Sensitive(differences(exact, believed)[candidates])
             return np.asarray([choose(token, curator._source, scores, score_sensitivity=1.0)])
@@ -152,7 +147,7 @@ class ThresholdCurator:
 
     Args:
         curator: Holds the table.
-        thresholds: Thresholds from public facts, over columns of the curator's domain.
+        thresholds: From public facts, over columns of the curator's domain.
 
     Raises:
         ArgumentError: If a threshold has the name of a column.
@@ -252,15 +247,8 @@ def with_thresholds(curator: Curator, thresholds: Mapping[str, LinearThreshold])
     """Return a curator of the same table with a column for each threshold, on the same ledger.
 
     A threshold maps each record independently, so neighbours stay neighbours, and a marginal of such columns has the
-    same sensitivity as any other; the thresholds themselves must come from public facts.
-
-    Args:
-        curator: Holds the table.
-        thresholds: By the name of their column, over columns of the domain.
-
-    Raises:
-        ArgumentError: If a name is taken.
-        SchemaError: If a threshold is over an unknown column.
+    same sensitivity as any other; the thresholds themselves, by the name of their column, must come from public facts.
+    Raises as `ThresholdCurator` does.
     """
     if set(thresholds) & set(curator.domain.columns):
         raise ArgumentError("a threshold has the name of a column; rename the column")

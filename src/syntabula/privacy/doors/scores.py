@@ -60,11 +60,7 @@ def differences(counts: NDArray[np.int64], estimate: FloatArray) -> FloatArray:
     """Return each cell's distance from its estimate, at most 2^31: one record changes it by at most one, exactly.
 
     Below 2^31 all differences are exact on the grid. If an estimate is too large for that, the difference is clipped
-    to 2^31 for every count.
-
-    Args:
-        counts: Exact counts, any shape.
-        estimate: Expected counts, of the same shape.
+    to 2^31 for every count. Exact counts may have any shape, which is that of the estimate.
     """
     far: FloatArray = np.minimum(np.abs(counts - on_grid(estimate)), _FARTHEST)
     return far
@@ -74,11 +70,7 @@ def distances(counts: Sequence[NDArray[np.int64]], estimates: Sequence[FloatArra
     """Return the L1 distances of counts and estimates [tables], at most 2^31; one record changes each by at most one.
 
     This is exact: sums below 2^43 records are exact in any order, and larger ones are clipped to 2^31 anyway. Many
-    small tables are processed at a time.
-
-    Args:
-        counts: Exact counts, of any shapes.
-        estimates: Expected counts, of the same shapes.
+    small tables, of the shapes of their estimates, are processed at a time.
     """
     found = np.empty(len(counts))
     for start, stop in _batches([table.size for table in counts]):
@@ -161,7 +153,6 @@ class Weighing:
     Attributes:
         weights: Above 0 [candidates].
         penalties: Numbers of records, independent of the data [candidates].
-
     """
 
     weights: FloatArray
@@ -254,15 +245,9 @@ def frequent_values(
     least: int,
     most: int,
 ) -> NoisyArray:
-    """Return the bytes of the values whose noisy counts are released, in ascending order, and of these counts.
+    """Return the bytes of the values of a column that are released, in ascending order, and of their noisy counts.
 
-    Args:
-        token: Pays for the noise.
-        noise: Draws it.
-        points: The values of a column (sensitive).
-        public: Values that are released whatever their count [k], ascending, of the type of the others.
-        least: Number of records below which another value is not released.
-        most: Largest number of other values; of more, those with the largest noisy counts are kept.
+    For the arguments see `ColumnCurator.frequent`; `public` ascends, and has the type of the other values.
     """
     shared = points.shared(least)
     others = shared.where(~np.isin(shared.values, public))
