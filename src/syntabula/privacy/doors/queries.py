@@ -65,11 +65,10 @@ class CellCurator:
         left = np.ones(self._ends[-1], dtype=bool)
         left[[self._position(*cell) for cell in without]] = False
         candidates = np.flatnonzero(left)
-        if len(estimates) != len(self._cliques) or not candidates.size:
-            raise ArgumentError("choose needs an estimate for each clique, and at least one candidate")
+        if not candidates.size:
+            raise ArgumentError("choose needs at least one candidate")
         curator = self._curator
-        if any(np.shape(e) != curator.domain.shape(c) for c, e in zip(self._cliques, estimates, strict=True)):
-            raise ArgumentError("each estimate must have the shape of its clique")
+        curator._check_estimates(self._cliques, estimates)
         curator._engine.check_memory(curator._missing(self._cliques))
 
         def draw(token: Token) -> NoisyArray:

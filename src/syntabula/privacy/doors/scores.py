@@ -73,7 +73,7 @@ def distances(counts: Sequence[NDArray[np.int64]], estimates: Sequence[FloatArra
     small tables, of the shapes of their estimates, are processed at a time.
     """
     found = np.empty(len(counts))
-    for start, stop in _batches([table.size for table in counts]):
+    for start, stop in _runs([table.size for table in counts], _CELLS_AT_ONCE):
         exact = np.concatenate([table.ravel() for table in counts[start:stop]])
         believed = np.concatenate([np.ravel(table) for table in estimates[start:stop]])
         starts = np.cumsum([0, *(table.size for table in counts[start : stop - 1])])
@@ -87,11 +87,11 @@ def row_distances(counts: NDArray[np.int64], estimates: FloatArray) -> FloatArra
     return far
 
 
-def _batches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the start and stop of runs of tables with few cells in total, or of a single table."""
+def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and stop of runs of tables with at most so many cells in all, or of a single larger table."""
     start, cells = 0, 0
     for position, size in enumerate(sizes):
-        if position > start and cells + size > _CELLS_AT_ONCE:
+        if position > start and cells + size > most:
             yield start, position
             start, cells = position, 0
         cells += size
@@ -122,16 +122,8 @@ def dependence_steps(counts: NDArray[np.int64]) -> int:
 
 def batches(domain: Domain, families: Sequence[Clique]) -> Iterator[list[Clique]]:
     """Yield the families in parts whose counts need bounded memory, decided by the domain alone."""
-    batch: list[Clique] = []
-    cells = 0
-    for family in families:
-        if batch and cells + domain.cells(family) > _FAMILY_CELLS_AT_ONCE:
-            yield batch
-            batch, cells = [], 0
-        batch.append(family)
-        cells += domain.cells(family)
-    if batch:
-        yield batch
+    for start, stop in _runs([domain.cells(family) for family in families], _FAMILY_CELLS_AT_ONCE):
+        yield list(families[start:stop])
 
 
 def first_batch(engine: CountingEngine, cliques: list[Clique], ahead: Sequence[Clique]) -> list[Clique]:
