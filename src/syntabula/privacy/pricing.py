@@ -138,9 +138,10 @@ def counting_event(
     ledger: Ledger, share: Fraction | float, *, sensitivity: int, cells: int, at_once: int = 1, **query: Any
 ) -> CountingEvent:
     """Return the noise for a vector in which one record changes `at_once` cells, each by at most `sensitivity` steps."""
-    squared = at_once * sensitivity**2
-    bounds = {"l1_sensitivity": at_once * sensitivity, "l2_sensitivity_squared": squared}
-    return vector_event(ledger, share, cells=cells, **bounds, **query)
+    l1, l2_squared = at_once * sensitivity, at_once * sensitivity**2
+    return vector_event(
+        ledger, share, l1_sensitivity=l1, l2_sensitivity_squared=l2_squared, cells=cells, **query
+    )
 
 
 def whole_count(budget: Budget, rows: int) -> CountingEvent:
