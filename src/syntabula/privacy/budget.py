@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from syntabula._arguments import shown
 from syntabula.errors import BudgetError, PrivacyWarning, warn_caller
@@ -100,7 +100,9 @@ class Budget:
         """Make a budget stated in zCDP; delta is only used to report an epsilon."""
         total = _positive("rho", rho, "a finite number above 0")
         slack = _delta(delta)
-        budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
+        budget = object.__new__(cls)._hold(
+            epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total)
+        )
         budget._warn_if_weak()
         return budget
 
@@ -108,7 +110,7 @@ class Budget:
     def pure(cls, epsilon: Number) -> Budget:
         """Make a budget of pure differential privacy, where delta is 0 and Gaussian noise cannot be used."""
         bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
-        budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
+        budget = object.__new__(cls)._hold(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
         return budget
 
@@ -129,14 +131,14 @@ class Budget:
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 2:
             raise BudgetError(f"trials must be an integer of at least 2; got {shown(trials)}")
         total = Fraction(rho_from_trials(bound, slack, trials))
-        budget = cls._of(bound, slack, "best_of_trials", "rho", total, trials=trials)
+        budget = object.__new__(cls)._hold(bound, slack, "best_of_trials", "rho", total, trials=trials)
         budget._warn_if_weak()
         return budget
 
     @classmethod
     def none(cls) -> Budget:
         """Switch privacy off: exact answers are allowed, and there is no guarantee."""
-        return cls._of(math.inf, 0.0, "none", "none", None)
+        return object.__new__(cls)._hold(math.inf, 0.0, "none", "none", None)
 
     @property
     def conversion_delta(self) -> float:
@@ -176,7 +178,9 @@ class Budget:
             total = _total(epsilon, left, self.currency)
         else:
             epsilon = epsilon_from_rho(total or Fraction(0), left)
-        return self._of(epsilon, self.delta, self.kind, self.currency, total, failure_delta=part)
+        return object.__new__(type(self))._hold(
+            epsilon, self.delta, self.kind, self.currency, total, failure_delta=part
+        )
 
     def for_rows(self, rows: int) -> tuple[float, float]:
         """Return epsilon and delta, rounded up, of so many records at once where each is a unit: group privacy.
@@ -295,12 +299,6 @@ class Budget:
         part = record.get(_STORED_FAILURE_DELTA)
         return self if part is None else self.with_failure_delta(part)
 
-    @classmethod
-    def _of(cls, *facts: Any, **further: Any) -> Budget:
-        budget = object.__new__(cls)
-        budget._hold(*facts, **further)
-        return budget
-
     def _hold(
         self,
         epsilon: float,
@@ -309,10 +307,12 @@ class Budget:
         currency: Currency,
         total: Fraction | None,
         **further: Any,
-    ) -> None:
+    ) -> Self:
+        """Hold the facts of a new budget, and return it."""
         facts = {"epsilon": epsilon, "delta": delta, "kind": kind, "currency": currency, "total": total}
         for name, fact in (facts | {"failure_delta": Fraction(0), "trials": None} | further).items():
             object.__setattr__(self, name, fact)
+        return self
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:

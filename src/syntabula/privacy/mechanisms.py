@@ -133,7 +133,7 @@ def frequent(
     Args:
         token: For a threshold event.
         noise: Draws the noise.
-        counts: Exact counts [public categories, then others], int64; those of the others are at least `least`.
+        counts: Exact counts [public categories, then others], int64; only others of `least` records or more may be given.
         n_public: How many are public: they are listed whether they occur or not, and released whatever their count.
         least: Number of records below which another category is not released; public or released, at least 1.
 
