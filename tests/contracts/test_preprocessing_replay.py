@@ -289,7 +289,7 @@ class TestFrequentValues:
         from syntabula.privacy.doors import scores as doors
 
         # The planted bug: positions among the values that occur, whatever their noisy counts.
-        def leaky(token, noise, counts, n_public):
+        def leaky(token, noise, counts, n_public, least):
             event = token.consume()
             exact = counts.reveal_inside_privacy()
             return np.arange(exact.size), noise.discrete_gaussian(exact, event.sigma)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from syntabula.errors import ArgumentError
-from syntabula.marginals.consistency import agreeing_marginals, consistent_total, project_simplex
+from syntabula.marginals.consistency import agreeing_marginals
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total, project_simplex
 
 VALUES = arrays(np.float64, array_shapes(max_dims=3, max_side=6), elements=st.floats(-1e6, 1e6))
 TOTALS = st.floats(1e-3, 1e6)

@@ -13,8 +13,8 @@ from syntabula._arguments import refusal
 from syntabula._planning import PlannedStep, Progress
 from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError, BudgetError
-from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import consistent_total, project_simplex
 from syntabula.models.base import Model, check_storable
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
