@@ -17,6 +17,8 @@ from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import training_threads
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device
+from syntabula.privacy.journal import Checkpoint
+from syntabula.record_models.checkpoints import PARTS, Checkpoints, moments_of, packed, set_moments, unpacked
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -161,10 +163,13 @@ def train(
     progress: Progress,
     *,
     seed: int,
+    checkpoints: Checkpoints | None = None,
     descent: Descent = Descent(),
     picks: Callable[[Tensor], Pick] = evenly,
 ) -> dict[str, np.ndarray]:
     """Train a network and return its weights.
+
+    The state is kept after each fifth of the steps; a training that goes on from there ends with the same weights.
 
     Args:
         make: Returns the untrained network on a device.
@@ -172,12 +177,14 @@ def train(
         training: How.
         progress: Told the time that is left, and the loss of held-out records.
         seed: Of the first weights, the batches and the held-out records.
+        checkpoints: Where the state is kept, and may have been kept before; None for nowhere.
         descent: How the loss is gone down.
         picks: Returns the pick of batches from the records that are trained on [rows, columns].
 
     Raises:
         ArgumentError: If there is no such device.
         MissingExtraError: If torch is not installed.
+        ReleaseFileError: If what was kept is of another network, or the state cannot be kept.
         TrainingError: If the loss is no number any more.
     """
     torch = require("torch", "neural")
@@ -192,7 +199,7 @@ def train(
         kept_back = min(int(training.held_out * len(table)), len(table) - 1)
         looked_at = table[order[:kept_back][:_HELD_OUT_RECORDS]]
         run = _Run(network, table[order[kept_back:]], looked_at, random, training, descent, picks)
-        return arrays_of(run.to_the_end(training.steps_for(len(records)), progress))
+        return arrays_of(run.to_the_end(training.steps_for(len(records)), progress, checkpoints))
 
 
 class _Run:
@@ -215,6 +222,7 @@ class _Run:
         self._mean = [w.detach().clone() for w in self._weights]
         self._best: list[Tensor] | None = None
         self._least, self._since = math.inf, 0
+        self._steps, self._left_out, self._done, self._elapsed = 0, 0, 0.0, 0.0
         torch = require("torch", "neural")
         self._optimiser = torch.optim.AdamW(
             [w.requires_grad_() for w in self._weights],
@@ -223,37 +231,66 @@ class _Run:
             fused=True,
         )
 
-    def to_the_end(self, steps: int, progress: Progress) -> dict[str, Tensor]:
+    def to_the_end(
+        self, steps: int, progress: Progress, checkpoints: Checkpoints | None = None
+    ) -> dict[str, Tensor]:
         """Take so many steps, or as many of them as time and held-out records allow."""
-        look_every = max(steps // _LOOKS, 1)
-        began, shown = perf_counter(), TRAIN
-        step, left_out, done = 0, 0, 0.0
-        progress(TRAIN, 0.0)
-        while done < 1:
-            losses = self._step(done, step)
-            step += 1
-            elapsed = perf_counter() - began
-            done = max((step + left_out) / steps, elapsed / (self._training.seconds or math.inf))
-            if step % look_every == 0 or done >= 1:
+        if checkpoints is not None and checkpoints.resumed is not None:
+            self._restore(checkpoints.resumed)
+        look_every, keep_every = max(steps // _LOOKS, 1), max(steps // PARTS, 1)
+        began, shown = perf_counter() - self._elapsed, TRAIN
+        progress(TRAIN, self._done)
+        while self._done < 1:
+            losses = self._step(self._done, self._steps)
+            self._steps += 1
+            step, elapsed = self._steps, perf_counter() - began
+            self._done = max((step + self._left_out) / steps, elapsed / (self._training.seconds or math.inf))
+            if step % look_every == 0 or self._done >= 1:
                 self._check(losses, step)
                 gains_nothing = self._look()
-                if gains_nothing and done < _LAST_PART:
-                    left_out = math.ceil(_LAST_PART * steps) - step
-                    done = _LAST_PART
+                if gains_nothing and self._done < _LAST_PART:
+                    self._left_out = math.ceil(_LAST_PART * steps) - step
+                    self._done = _LAST_PART
                     self._go_back()
-                elif gains_nothing or done >= 1:
+                elif gains_nothing or self._done >= 1:
                     break
-                left = elapsed / step * (steps - step - left_out)
+                left = elapsed / step * (steps - step - self._left_out)
                 if self._training.seconds is not None:
                     left = min(left, self._training.seconds - elapsed)
                 shown = f"{TRAIN}: loss {self._seen(losses)}, at most {left:,.0f} s left"
+            if checkpoints is not None and step % keep_every == 0:
+                self._elapsed = elapsed
+                checkpoints.checkpoint(step, packed(self._state()))
             if step % 10 == 0:
-                progress(shown, done)
+                progress(shown, self._done)
         progress(TRAIN, 1.0)
         for weight in self._weights:
             weight.requires_grad_(False)
         found = self._mean if self._best is None else self._best
         return dict(zip(self._network.parameters, found, strict=True))
+
+    def _state(self) -> list[Tensor]:
+        """Return all that the next step goes on from; where there is no best mean yet, that of now stands for it."""
+        torch = require("torch", "neural")
+        moments = [part for w in self._weights for part in moments_of(self._optimiser, w)]
+        best = self._mean if self._best is None else self._best
+        place = (self._left_out, self._done, self._elapsed, self._least, self._since, self._best is not None)
+        numbers = torch.tensor(place, dtype=torch.float64)
+        return [*self._weights, *self._mean, *best, *moments, numbers, self._random.get_state()]
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a state that was kept."""
+        torch, n = require("torch", "neural"), len(self._weights)
+        *tensors, numbers, random = unpacked(checkpoint.values, self._state())
+        with torch.no_grad():
+            torch._foreach_copy_(self._weights, tensors[:n])
+        self._mean, best = tensors[n : 2 * n], tensors[2 * n : 3 * n]
+        for place, w in enumerate(self._weights):
+            set_moments(self._optimiser, w, tensors[3 * (n + place) : 3 * (n + place + 1)])
+        left_out, self._done, self._elapsed, self._least, since, has_best = numbers.tolist()
+        self._steps, self._left_out, self._since = checkpoint.steps, int(left_out), int(since)
+        self._best = best if has_best else None
+        self._random.set_state(random)
 
     def _step(self, done: float, step: int) -> Tensor:
         rate = self._training.learning_rate * warmth(done, step)
