@@ -14,9 +14,6 @@ from syntabula.privacy.journal import Checkpoint
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.optim import Optimizer
-
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 PARTS = 5
 """Parts of the steps, after each of which the state of a training is kept."""
@@ -62,17 +59,3 @@ def unpacked(values: NDArray[Any], like: Sequence[Tensor]) -> list[Tensor]:
     pieces = torch.from_numpy(values.copy()).split(sizes)
     # A copy begins where numbers of any size may begin.
     return [p.clone().view(t.dtype).reshape(t.shape).to(t.device) for p, t in zip(pieces, like, strict=True)]
-
-
-def moments_of(optimiser: Optimizer, weight: Tensor) -> list[Tensor]:
-    """Return steps and both moments that AdamW holds of a weight; zeros where it has not moved it."""
-    torch = require("torch", "neural")
-    held = optimiser.state.get(weight) or {}
-    first = [torch.zeros((), device=weight.device), torch.zeros_like(weight), torch.zeros_like(weight)]
-    return [held.get(name, zeros) for name, zeros in zip(_MOMENTS, first, strict=True)]
-
-
-def set_moments(optimiser: Optimizer, weight: Tensor, moments: Sequence[Tensor]) -> None:
-    """Set what `moments_of` returned."""
-    if float(moments[0]):
-        optimiser.state[weight] = dict(zip(_MOMENTS, moments, strict=True))

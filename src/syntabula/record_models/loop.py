@@ -18,7 +18,8 @@ from syntabula._threads import training_threads
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
-from syntabula.record_models.checkpoints import PARTS, Checkpoints, moments_of, packed, set_moments, unpacked
+from syntabula.record_models.adamw import AdamW
+from syntabula.record_models.checkpoints import PARTS, Checkpoints, packed, unpacked
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -31,7 +32,6 @@ _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
 _TIMED_STEPS = 3
-WEIGHT_DECAY = 1e-4
 _LAST_PART = 0.8
 
 
@@ -223,13 +223,7 @@ class _Run:
         self._best: list[Tensor] | None = None
         self._least, self._since = math.inf, 0
         self._steps, self._left_out, self._done, self._elapsed = 0, 0, 0.0, 0.0
-        torch = require("torch", "neural")
-        self._optimiser = torch.optim.AdamW(
-            [w.requires_grad_() for w in self._weights],
-            betas=descent.betas,
-            weight_decay=WEIGHT_DECAY,
-            fused=True,
-        )
+        self._optimiser = AdamW([w.requires_grad_() for w in self._weights], descent.betas)
 
     def to_the_end(
         self, steps: int, progress: Progress, checkpoints: Checkpoints | None = None
@@ -272,24 +266,21 @@ class _Run:
     def _state(self) -> list[Tensor]:
         """Return all that the next step goes on from; where there is no best mean yet, that of now stands for it."""
         torch = require("torch", "neural")
-        moments = [part for w in self._weights for part in moments_of(self._optimiser, w)]
+        moments = [*self._optimiser.taken, *self._optimiser.first, *self._optimiser.second]
         best = self._mean if self._best is None else self._best
         place = (self._left_out, self._done, self._elapsed, self._least, self._since, self._best is not None)
         numbers = torch.tensor(place, dtype=torch.float64)
-        return [*self._weights, *self._mean, *best, *moments, numbers, self._random.get_state()]
+        return [*best, *self._weights, *self._mean, *moments, numbers, self._random.get_state()]
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a state that was kept."""
-        torch, n = require("torch", "neural"), len(self._weights)
-        *tensors, numbers, random = unpacked(checkpoint.values, self._state())
+        torch, n, state = require("torch", "neural"), len(self._weights), self._state()
+        *tensors, numbers, random = unpacked(checkpoint.values, state)
         with torch.no_grad():
-            torch._foreach_copy_(self._weights, tensors[:n])
-        self._mean, best = tensors[n : 2 * n], tensors[2 * n : 3 * n]
-        for place, w in enumerate(self._weights):
-            set_moments(self._optimiser, w, tensors[3 * (n + place) : 3 * (n + place + 1)])
+            torch._foreach_copy_(state[n:-2], tensors[n:])
         left_out, self._done, self._elapsed, self._least, since, has_best = numbers.tolist()
         self._steps, self._left_out, self._since = checkpoint.steps, int(left_out), int(since)
-        self._best = best if has_best else None
+        self._best = tensors[:n] if has_best else None
         self._random.set_state(random)
 
     def _step(self, done: float, step: int) -> Tensor:
@@ -303,12 +294,11 @@ class _Run:
         if isinstance(self._network, SelfMoving):
             return self._network.moved(records, rate).mean(0)
         torch = require("torch", "neural")
-        self._optimiser.param_groups[0]["lr"] = rate
         losses: Tensor = self._network.losses(records, self._random).mean(0)
-        self._optimiser.zero_grad()
+        self._optimiser.forget_gradients()
         losses.sum().backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
-        self._optimiser.step()
+        self._optimiser.step(rate)
         return losses
 
     def _look(self) -> bool:
