@@ -36,6 +36,10 @@ class TabDDPM(NoisyTrained):
     - Records held out from training say when to stop.
     - The network is smaller, as the default is meant for processors; SynMeter takes seven layers of 1,024 units,
       batches of 4,096, 30,000 steps and a learning rate of .00028.
+    - With a budget the layers are half as wide, 256 units, at a learning rate of .005: a step takes a quarter of
+      the seconds of 512 units, eight draws and .01. Measured once at epsilon 1, pairs of columns are nearer on shoppers
+      (mean TVD .069, not .074) and magic (.146, not .152), and farther off on adult (.070, not .066). `units`, `draws`
+      and `learning_rate` choose others.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
     cost of training). Two fifths of the budget measure one-way marginals, of which numbers get their normal scores and
