@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Few modules of large libraries are imported, so compiling all of them would be half of the time.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 # A process for each processor, each with up to 1.5 GB; WORKERS=0 runs all tests in one. What takes longest is not
 # known beforehand, so that processes that have run out of tests take some from the others.
 WORKERS ?= auto

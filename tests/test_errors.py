@@ -120,8 +120,8 @@ def line() -> int:
     return frame.f_back.f_lineno
 
 
-@pytest.mark.parametrize("name", list(CALLS))
 class TestPlace:
+    @pytest.mark.parametrize("name", list(CALLS))
     def test_is_the_line_of_the_user(self, name, tmp_path):
         kind, prepare = CALLS[name]
         call = prepare(tmp_path)
@@ -133,6 +133,9 @@ class TestPlace:
 
         assert warned(user, kind) == {(__file__, lines[0])}
 
+    @pytest.mark.parametrize(
+        "name", ["a budget", "a method found by its key", "fit of a file", "sample where"]
+    )
     def test_is_that_line_also_where_other_libraries_lie_between(self, name, tmp_path):
         kind, prepare = CALLS[name]
         call = prepare(tmp_path)

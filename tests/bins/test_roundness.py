@@ -82,7 +82,7 @@ class TestMultiples:
 class TestRefusals:
     @pytest.mark.parametrize(
         ("steps", "shares"),
-        [((5, 3), (1, 1, 0)), ((1, 10), (1, 1, 0)), ((0,), (1, 0)), ((1,), (1,)), ((1,), (-1, 0))],
+        [((5, 3), (1, 1, 0)), ((1, 10), (1, 1, 0)), ((1,), (1,)), ((1,), (-1, 0))],
     )
     def test_what_makes_no_distribution(self, steps, shares):
         with pytest.raises(SchemaError, match="roundness"):

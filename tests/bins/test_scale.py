@@ -36,7 +36,6 @@ class TestScale:
         [
             scale(0, 10**6),
             scale(-(10**6), 10**9),
-            scale(1.5, 1e8, integer=False),
             scale(-1e308, 1e308, integer=False),
             scale(-(2**63), 2**63 - 1),
             scale(0, 2**64 - 1),

@@ -176,7 +176,7 @@ class TestValues:
             if np.unique(whole).size > 1:
                 assert stats.ks_2samp(values, whole).pvalue > LEAST_P
 
-    @pytest.mark.parametrize(("low", "high"), [(0.0, 0.02), (0.1, 0.9), (0.6, 1.0), (0.45, 0.55)])
+    @pytest.mark.parametrize(("low", "high"), [(0.0, 0.02), (0.1, 0.9), (0.6, 1.0)])
     def test_of_one_part_follow_the_normal_distribution_there(self, low: float, high: float) -> None:
         spread = Spread((0.5,), (0.02,))
         parts = cut(Bins((0.0, 1.0)), spread, [c for c in (low, high) if 0 < c < 1])

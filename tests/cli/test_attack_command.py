@@ -122,7 +122,6 @@ class TestAttack:
         [
             (("-a", "grounhog"), 2, "did you mean 'groundhog'"),
             (("-a", "disclosure", "-a", "range"), 2, "run it without other attacks"),
-            (("-a", "disclosure", "--target", "3"), 2, "leave out --target"),
             (("--target", "first"), 2, "--target must be"),
             (("--target", "300"), 2, "number of a row"),
             (("--shadows", "9"), 2, "even"),

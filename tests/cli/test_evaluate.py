@@ -69,7 +69,6 @@ class TestEvaluate:
         [
             (("evaluate", "people.csv", "nowhere.csv"), 3),
             (("evaluate", "people.csv", "other.csv", "--metric", "nonsense"), 2),
-            (("evaluate", "people.csv", "other.csv", "--target", "nonsense"), 2),
             (("evaluate", "people.csv", "other.csv", "--seed", "-1"), 2),
             (("evaluate", "people.csv", "other.csv", "--out", "scores.doc"), 2),
             (("evaluate", "people.csv"), 2),

@@ -119,7 +119,8 @@ class TestKilledWhileItWrites:
         return files
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("moment", range(MOMENTS))
+    # The moment after a name is that before the next one.
+    @pytest.mark.parametrize("moment", [*range(0, MOMENTS, 2), MOMENTS - 1])
     def test_the_same_command_with_resume_ends_as_if_it_had_not_been(self, whole, run, moment: int) -> None:
         assert killed_at(moment, *FAST, *OUTPUTS, "--quiet")
         there = {name: Path(name).read_bytes() for name in whole if Path(name).exists()}
@@ -190,14 +191,7 @@ class TestOwnFiles:
 
     @pytest.mark.parametrize(
         "words",
-        [
-            ("--method", "mst"),
-            ("--epsilon", 2),
-            ("--seed", 4),
-            ("--bins", 7),
-            ("--strict",),
-            ("--schema", "o.yaml"),
-        ],
+        [("--method", "mst"), ("--epsilon", 2), ("--strict",), ("--schema", "o.yaml")],
     )
     def test_those_of_another_command_are_in_the_way(self, finished, run, words) -> None:
         schema = Path("schema.yaml").read_text()

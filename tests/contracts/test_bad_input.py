@@ -1,4 +1,4 @@
-"""The bad-input matrix: 493 cases, each a clear error or a right result (reliability of input, section C.5).
+"""The bad-input matrix: 510 cases, each a clear error or a right result (reliability of input, section C.5).
 
 Each case is a function that either returns normally, having asserted that the result is right, or raises one
 of our own errors; `refuses` states which and what its message must say. No message may hold a cell's value:

@@ -112,7 +112,6 @@ TABLES = {
     "a format that is not known": table(2, "t.ods", ".csv", name="t.ods", content=csv()),
     "a truncated gzip file": table(3, "t.csv.gz", name="t.csv.gz", content=GZIPPED[:-30]),
     "text under the name of gzip": table(3, "t.csv.gz", name="t.csv.gz", content=csv()),
-    "text under the name of Parquet": table(3, "t.parquet", name="t.parquet", content=csv()),
     "a truncated Parquet file": table(3, "t.parquet", name="t.parquet", content=parquet()[:-20]),
     "text under the name of Arrow": table(3, "t.arrow", name="t.arrow", content=csv()),
     "a line that is no JSON": table(3, "t.jsonl", name="t.jsonl", content=f'{{"age": {CANARY}\n'.encode()),
@@ -128,13 +127,6 @@ TABLES = {
     "nested cells, strict": table(
         3, "'job'", name="t.parquet", content=parquet(job=[[CANARY]] * 20), more=("--strict",)
     ),
-    "dates for numbers, strict": table(
-        3,
-        "'pay'",
-        name="t.parquet",
-        content=parquet(pay=pa.array([5] * 20, pa.date32())),
-        more=("--strict",),
-    ),
     "values outside the schema, strict": Bad(3, ("'job'", "'pay'"), ("--strict",)),
     "text among numbers, strict": Bad(
         3, ("'age'", "read"), ("--strict",), {"t.csv": csv(f"{CANARY},cook,5")}
@@ -149,24 +141,12 @@ SCHEMAS = {
     "a schema that is no YAML": declared(2, "s.yaml", text="columns: [1, {"),
     "a schema that would run code": declared(2, "s.yaml", text="!!python/object/apply:os.abort []"),
     "a schema in other bytes": declared(2, "s.yaml", text=b"\xff\xfe\x00columns"),
-    "a schema without columns": declared(2, "s.yaml", "column", text="version: 1\ncolumns: {}\n"),
     "a schema of a newer version": declared(2, "version", text=schema("version: 1", "version: 99")),
     "an unknown kind": declared(
         2, "'age'", "numeric", text=schema("age: {kind: numeric", "age: {kind: numbr")
     ),
-    "an unknown key": declared(2, "'age'", "uper", text=schema("upper: 90", "uper: 90")),
-    "reversed bounds": declared(2, "'age'", "lower", text=schema("lower: 17", "lower: 170")),
     "a bound that is no number": declared(
         2, "line 3", "'lower' of 'age'", "not a number", text=schema("lower: 17", "lower: .nan")
-    ),
-    "a bound that is text": declared(2, "'age'", "lower", text=schema("lower: 17", "lower: low")),
-    "an endless bound": declared(
-        2, "line 5", "'upper' of 'pay'", "infinite", text=schema("upper: 100", "upper: .inf")
-    ),
-    "no categories": declared(2, "'job'", "categories", text=schema("[cook, nurse]", "[]")),
-    "a category twice": declared(2, "'job'", "once", text=schema("[cook, nurse]", "[cook, cook]")),
-    "categories of mixed types": declared(
-        2, "'job'", "mix", "quotes", text=schema("[cook, nurse]", "[cook, 1]")
     ),
     "nothing to learn": declared(
         2,
@@ -180,17 +160,14 @@ SCHEMAS = {
 }
 
 ARGUMENTS = {
-    **{f"--epsilon={v}": option("--epsilon", v) for v in ("0", "-1", "nan", "-inf", "text", "", "1e", "1,5")},
-    **{f"--delta={v}": option("--delta", v) for v in ("0", "-1", "1", "1.5", "nan", "inf", "text")},
-    **{f"--rho={v}": option("--rho", v) for v in ("0", "-1", "nan", "inf", "text")},
-    **{f"--rows={v}": option("--rows", v) for v in ("-1", "1.5", "many")},
-    **{f"--seed={v}": option("--seed", v) for v in ("-1", "1.5", "text")},
-    **{f"--bins={v}": option("--bins", v) for v in ("0", "1", "-3", "2.5", "some")},
-    **{f"--memory={v}": option("--memory", v) for v in ("0", "-1", "nan", "inf", "much")},
-    **{
-        f"--preprocessing-share={v}": option("--preprocessing-share", v, "share")
-        for v in ("0", "1", "-1", "nan", "x")
-    },
+    **{f"--epsilon={v}": option("--epsilon", v) for v in ("0", "nan", "-inf", "text", "")},
+    **{f"--delta={v}": option("--delta", v) for v in ("0", "1", "nan", "text")},
+    **{f"--rho={v}": option("--rho", v) for v in ("0", "nan", "inf")},
+    **{f"--rows={v}": option("--rows", v) for v in ("-1", "1.5")},
+    **{f"--seed={v}": option("--seed", v) for v in ("-1", "text")},
+    **{f"--bins={v}": option("--bins", v) for v in ("1", "2.5", "some")},
+    **{f"--memory={v}": option("--memory", v) for v in ("0", "nan", "inf")},
+    **{f"--preprocessing-share={v}": option("--preprocessing-share", v, "share") for v in ("0", "1", "nan")},
     "--method=mts": option("--method", "mts", "'mst'"),
     "--discretizer=best": option("--discretizer", "best", "discretizer", "privtree"),
     "--within=odd": option("--within", "odd", "within", "normal"),
@@ -230,7 +207,6 @@ REFUSALS = {
     "a release in no folder": Bad(6, ("no/x.syn",), ("--save=no/x.syn",)),
     "a statement in no folder": Bad(6, ("no/x.txt",), ("--statement=no/x.txt",)),
     "a journal in no folder": Bad(6, ("no/journal",), ("--journal=no/journal",)),
-    "a journal that is a table": Bad(6, ("journal",), ("--journal=j",), {"j": csv()}),
     "a table as a release": Bad(6, ("t.csv",), ("info", "t.csv")),
     "an empty release": Bad(6, ("x.syn",), ("sample", "x.syn", "-o", "out.csv"), {"x.syn": b""}),
     "a release that is not there": Bad(6, ("x.syn",), ("sample", "x.syn", "-o", "out.csv")),
@@ -243,37 +219,21 @@ REFUSALS = {
 }
 
 STRANGE = {
-    "a seed in other digits": option("--seed", "٣x"),
-    "an epsilon in hexadecimal": option("--epsilon", "0x10"),
     "an epsilon with an underscore": option("--epsilon", "1_0", "is not a number", "digits 0 to 9"),
     "an epsilon in other digits": option("--epsilon", "٣", "is not a number", "digits 0 to 9"),
     "a delta in other digits": option("--delta", "1e-１", "is not a number"),
-    "a rho with an underscore": option("--rho", "0.0_1", "is not a number"),
     "an epsilon beyond floats": option("--epsilon", "1e400", "--epsilon inf switches privacy off"),
-    "an epsilon of many digits": option("--epsilon", "9" * 400, "--epsilon inf switches privacy off"),
-    "a delta beyond floats": option("--delta", "1e400", "--delta", "--epsilon inf switches privacy off"),
     "a rho beyond floats": option("--rho", "1e400", "--rho", "--epsilon inf switches privacy off"),
     "an option beyond floats": option("--option", "iterations=1e400", "iterations", "too large"),
     "a delta below all floats": option("--delta", "1e-400"),
     "a memory beyond floats": option("--memory", "1e400"),
-    "bins with underscores": option("--bins", "1_0"),
-    "rows with an exponent": option("--rows", "1e3"),
     "more rows than a disk holds": option("--rows", "9" * 21),
-    "an option without a value": option("--option", "iterations", "NAME=VALUE"),
     "an option without a name": option("--option", "=5", "NAME=VALUE"),
     "an option of nothing": option("--option", "iterations=", "iterations"),
-    "an option that is a list": option("--option", "iterations=[1]", "iterations"),
     "a method with a space behind it": option("--method", "MST ", "'mst'"),
-    "within nothing": option("--within", ""),
     "the statement as the table that is made": option("--statement", "out.csv", "--statement", "--out"),
-    "the release as the table that is made": option("--save", "out.csv", "--save", "--out"),
     "the release as the table that is read": option("--save", "t.csv", "--save", "input file"),
-    "the release as the schema": option("--save", "s.yaml", "--save", "input file"),
     "a journal that is the schema": option("--journal", "s.yaml", "journal", "line 1", code=6),
-    "a journal that is a folder": option("--journal", ".", "journal", "folder", code=6),
-    "a journal that is a device": option("--journal", "/dev/null", "journal", "device", code=6),
-    "a release that is a folder": option("--save", ".", "--save", "folder", code=6),
-    "a statement that is a folder": option("--statement", ".", "--statement", "folder", code=6),
     "resume without a journal": Bad(2, ("--resume", "--journal"), ("--resume",)),
     "resume of a journal that is not there": Bad(6, ("journal", "none"), ("--resume", "--journal=none")),
     "a schema that is the table": Bad(
@@ -283,18 +243,10 @@ STRANGE = {
         6, ("--out", "folder"), ("synth", "t.csv", "-s", "s.yaml", "-o", "no/no/o.csv")
     ),
     "a null character in an output": Bad(2, ("--out",), ("synth", "t.csv", "-s", "s.yaml", "-o", "a\0.csv")),
-    "a device as the table": Bad(2, ("/dev/null",), ("synth", "/dev/null", "-s", "s.yaml", "-o", "out.csv")),
-    "a folder as a release": Bad(6, ("'.'",), ("info", ".")),
     "scores of one table": Bad(2, ("SYNTHETIC",), ("evaluate", "t.csv")),
     "scores by no metric": Bad(2, ("nothing",), ("evaluate", "t.csv", "t.csv", "-m", "nothing")),
     "scores of no target": Bad(2, ("--target", "age"), ("evaluate", "t.csv", "t.csv", "--target", "x")),
     "scores of a schema": Bad(2, ("s.yaml",), ("evaluate", "t.csv", "s.yaml")),
-    "a report of a table that is not there": Bad(
-        3, ("none.csv",), ("report", "t.csv", "none.csv", "-o", "r.html")
-    ),
-    "a plan of a method that is none": Bad(
-        2, ("'mst'", "'mts'"), ("plan", "-s", "s.yaml", "--method", "mts")
-    ),
     "a draft over a schema": Bad(6, ("s.yaml", "--force"), ("schema", "t.csv", "-o", "s.yaml")),
     "a draft in no folder": Bad(6, ("no/s.yaml",), ("schema", "t.csv", "-o", "no/s.yaml")),
     "an attack by an odd number": Bad(
@@ -462,9 +414,20 @@ def within_a_minute() -> Iterator[None]:
 @pytest.mark.usefixtures("within_a_minute")
 @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
 class TestWhatIsNoFile:
+    # Pipes would be waited for; of what else is no file, one input for each way to read.
     @pytest.mark.thorough
-    @pytest.mark.parametrize("kind", list(SPECIAL))
-    @pytest.mark.parametrize("name", list(INPUTS))
+    @pytest.mark.parametrize(
+        ("name", "kind"),
+        [
+            *((name, "pipe") for name in INPUTS),
+            *(
+                (name, kind)
+                for name in ("table.csv", "table.jsonl", "table.parquet", "schema.yaml", "journal")
+                for kind in ("device", "folder")
+            ),
+            *(("info.syn", "folder"), ("sample.syn", "device"), ("scores.json", "folder")),
+        ],
+    )
     def test_an_input_is_refused_in_a_sentence(
         self, name: str, kind: str, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -480,8 +443,14 @@ class TestWhatIsNoFile:
         assert name in said
         assert sorted(os.listdir(folder)) == before
 
-    @pytest.mark.parametrize("kind", list(SPECIAL))
-    @pytest.mark.parametrize("name", list(OUTPUTS))
+    @pytest.mark.parametrize(
+        ("name", "kind"),
+        [
+            *((name, "pipe") for name in OUTPUTS),
+            *((name, "folder") for name in ("made.csv", "made.syn", "made.txt")),
+            *((name, "device") for name in ("made.parquet", "made.html")),
+        ],
+    )
     def test_an_output_is_refused_before_anything_is_spent_and_stays(
         self, name: str, kind: str, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -529,14 +498,8 @@ class TestWhatIsNoFile:
     ("name", "found"),
     [
         *(("t.csv", True), ("t.parquet", False)),
-        *(
-            pytest.param(name, True, marks=pytest.mark.thorough)
-            for name in ("t.csv.gz", "t.jsonl", "t.parquet", "t.arrow")
-        ),
-        *(
-            pytest.param(name, False, marks=pytest.mark.thorough)
-            for name in ("t.csv", "t.csv.gz", "t.jsonl", "t.arrow")
-        ),
+        *(pytest.param(name, True, marks=pytest.mark.thorough) for name in ("t.jsonl", "t.parquet")),
+        *(pytest.param(name, False, marks=pytest.mark.thorough) for name in ("t.csv.gz", "t.arrow")),
     ],
 )
 def test_a_table_that_memory_cannot_hold_is_not_called_damaged(
@@ -573,8 +536,10 @@ def test_a_table_that_memory_cannot_hold_is_not_called_damaged(
 ROWS = {"a trillion": (10**12, 6), "more than integers count": (2**63, 2), "very many": (10**30, 2)}
 
 
-@pytest.mark.parametrize("name", list(ROWS))
-@pytest.mark.parametrize("command", ["synth", "sample"])
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [*(("synth", name) for name in ROWS), ("sample", "a trillion")],
+)
 def test_rows_that_cannot_be_are_refused_before_a_file_is_opened(
     name: str, command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corners import VARIANTS
 from small_settings import takes
 from small_tables import neighbours_by_person, persons, with_another_person
 from test_preprocessing_replay import (
@@ -19,7 +20,7 @@ from test_preprocessing_replay import (
     with_prices,
 )
 from test_preprocessing_replay import compare_with as compare_preparing
-from test_record_and_replay import BUDGETS, METHODS, NETWORKS, compare_with
+from test_record_and_replay import BUDGETS, METHODS, compare_with
 
 import syntabula as st
 from syntabula.marginals.sorted_points import CountedPoints
@@ -28,6 +29,11 @@ from syntabula.privacy.events import ThresholdEvent
 from syntabula.privacy.units import Units
 
 FIRST = ("auto", "independent", "mst", "privbayes", "privmrf", "tab-pe", "dp-merf")
+RUNS = [
+    *((method, "approximate", 1) for method in METHODS if method not in VARIANTS),
+    *((method, "approximate", 2) for method in ("auto", "mst", "privbayes", "argn")),
+    *((method, "pure", 1) for method in FIRST if takes(method, BUDGETS["pure"])),
+]
 
 
 def compare(method: str, budget: str, seed: int, tmp_path: Path) -> int:
@@ -42,12 +48,10 @@ class TestRecordAndReplay:
         ("method", "budget", "seed"),
         [
             pytest.param(
-                m, b, s, marks=() if (m in FIRST and b == "approximate" and s == 1) else pytest.mark.thorough
+                *run,
+                marks=() if run[0] in FIRST and run[1:] == ("approximate", 1) else pytest.mark.thorough,
             )
-            for m in METHODS
-            for b in sorted(BUDGETS)
-            if takes(m, BUDGETS[b])
-            for s in ((1,) if m in NETWORKS or b == "pure" else (1, 2))
+            for run in RUNS
         ],
     )
     def test_neighbours_differ_only_within_the_sensitivity_to_a_person(self, method, budget, seed, tmp_path):

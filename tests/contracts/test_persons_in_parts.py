@@ -81,7 +81,7 @@ def in_memory(people, tmp_path_factory):
 
 class TestReleases:
     @pytest.mark.thorough
-    @pytest.mark.parametrize("n_parts", [1, 2, 3, 7])
+    @pytest.mark.parametrize("n_parts", [1, 7])
     def test_are_those_of_the_table_in_memory(self, n_parts, people, in_memory, tmp_path):
         frame, schema = people
 
@@ -162,7 +162,7 @@ class TestChoice:
         return Choice(parts_of(in_parts(folder, frame, 3), schema), schema, SECRET, most_held)
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("most_held", [1, 30, 100])
+    @pytest.mark.parametrize("most_held", [1, 30])
     def test_does_not_depend_on_how_many_rows_are_held(self, most_held, tmp_path):
         whole, few = self.choice(tmp_path / "a"), self.choice(tmp_path / "b", most_held)
         right, found = whole.made(), few.made()
@@ -252,11 +252,12 @@ class TestRecordAndReplay:
         [
             ("mst", "approximate", 1),
             *(
-                pytest.param(m, b, s, marks=pytest.mark.thorough)
-                for m in ("aim", "independent", "privbayes", "tab-pe")
-                for b in ("approximate", "pure")
-                for s in (1, 2)
-                if (m, b) != ("aim", "pure") and (m, b) != ("tab-pe", "pure")
+                pytest.param(*run, marks=pytest.mark.thorough)
+                for run in (
+                    *(("aim", "approximate", 1), ("tab-pe", "approximate", 2)),
+                    *(("independent", "approximate", 2), ("independent", "pure", 1)),
+                    *(("privbayes", "approximate", 1), ("privbayes", "pure", 2)),
+                )
             ),
         ],
     )
@@ -264,17 +265,16 @@ class TestRecordAndReplay:
         assert compare(tmp_path / "tables", method, budget, seed) >= 5
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-    def test_so_do_domains_and_types_that_are_found(self, suffix, tmp_path):
+    def test_so_do_domains_and_types_that_are_found(self, tmp_path):
         frame, schema = persons(2)
         frame = spread(frame)
-        whole = written(tmp_path / "whole", frame.drop(columns="part"), frame["part"].to_numpy(), suffix)
+        whole = written(tmp_path / "whole", frame.drop(columns="part"), frame["part"].to_numpy(), ".csv")
         options = {"replaying": ReplayingPersons, "budget": LOOSE, **settings("privtree", "even")}
-        others = [*neighbours(tmp_path, frame, suffix)][:5]
+        others = [*neighbours(tmp_path, frame, ".csv")][:5]
         pairs, run = compare_preparing(2, tmp_path, whole, declared_as_person(schema), others, **options)
 
         assert pairs >= 5
-        assert any(spend.step.startswith("find the type") for spend in run.spends) == (suffix == ".csv")
+        assert any(spend.step.startswith("find the type") for spend in run.spends)
 
     @pytest.mark.thorough
     def test_finds_that_rows_are_limited_in_each_part_alone(self, tmp_path, monkeypatch):

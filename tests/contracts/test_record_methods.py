@@ -84,7 +84,7 @@ class TestRows:
 
 @pytest.mark.parametrize("kind", QUICK_CASES)
 class TestOddTables:
-    @pytest.mark.parametrize("n", [0, 10])
+    @pytest.mark.parametrize("n", [0])
     def test_next_to_no_rows_and_a_batch_beyond_them(self, kind: str, n: int) -> None:
         require_library(kind)
         schema = st.draft_schema(table())[0]

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_settings import METHODS
+from corners import VARIANTS
+from small_settings import METHODS as EVERY
 
 SCRIPT = """
 import sys
@@ -25,9 +26,10 @@ for method in methods:
     synthesizer = st.synthesizer(method)(epsilon=epsilon_of(method, 3.0), seed=5, **small_parts(method))
     release = synthesizer.fit(frame, st.datasets.schema_of("census"))
     release.save(f"{folder}/{method}.syn")
-    for suffix in ("csv", "parquet", "jsonl.gz"):
+    for suffix in ("csv", "parquet"):
         release.sample_to(f"{folder}/{method}.{suffix}", 1000, seed=7)
 """
+METHODS = [method for method in EVERY if method not in VARIANTS]
 CONTRACTS = str(Path(__file__).parent)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -48,6 +50,6 @@ def run(threads: int, folder: Path) -> Files:
 def test_threads_and_processes_change_nothing(tmp_path: Path) -> None:
     one, four = run(1, tmp_path / "one"), run(4, tmp_path / "four")
 
-    names = [f"{method}.{suffix}" for method in METHODS for suffix in ("syn", "csv", "parquet", "jsonl.gz")]
+    names = [f"{method}.{suffix}" for method in METHODS for suffix in ("syn", "csv", "parquet")]
     assert sorted(one) == sorted(four) == sorted(names)
     assert [name for name in names if one[name] != four[name]] == []

@@ -31,6 +31,11 @@ CLASSES = [*ODD]
 UNMADE = {("pandas.read_csv, Arrow", "a number of 30 digits"), ("Parquet file", "a number of 30 digits")}
 
 WITH_A_FORM = ("semicolons", "quotes")
+# Of each library, and of each way to read a file.
+ONE_OF_EACH = (
+    *("pandas.read_csv", "pandas.read_csv, Arrow", "pandas, values", "pandas, categories", "polars.read_csv"),
+    *("duckdb.read_csv", "CSV file", "JSON Lines file", "Parquet file"),
+)
 
 
 def method(noise: Any) -> st.Independent:
@@ -64,12 +69,12 @@ class TestOneMoreRecord:
         make = SOURCES[source]
         before = first(make(RECORDS, tmp_path), tmp_path)
 
-        for turn in range(5):
+        for turn in range(3):
             check(before, again(make([*RECORDS, mixed(source, turn)], tmp_path), before, tmp_path))
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("source", ["pandas, values", "polars, values", "JSON Lines file"])
-    @pytest.mark.parametrize("cell", [[1, None], {"a": 2.5}, ["x", ["y"]]], ids=str)
+    @pytest.mark.parametrize("cell", [{"a": 2.5}, ["x", ["y"]]], ids=str)
     def test_of_nested_cells_does_neither(self, source: str, cell: Any, tmp_path: Path) -> None:
         make = SOURCES[source]
         before = first(make(RECORDS, tmp_path), tmp_path)
@@ -77,7 +82,7 @@ class TestOneMoreRecord:
         check(before, again(make([*RECORDS, record(cell)], tmp_path), before, tmp_path))
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("source", SOURCES)
+    @pytest.mark.parametrize("source", ONE_OF_EACH)
     def test_may_be_the_only_one(self, source: str, tmp_path: Path) -> None:
         # All cells are missing, but those of the key: there is no type at all to be guessed.
         make, nothing = SOURCES[source], record("") | {"key": "5"}
@@ -140,7 +145,7 @@ def retyped(source: str, folder: Path) -> list[str]:
 @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
 class TestColumnsThatAreFound:
     @pytest.mark.thorough
-    @pytest.mark.parametrize("source", SOURCES)
+    @pytest.mark.parametrize("source", ONE_OF_EACH)
     def test_are_named_where_a_record_decides_their_stored_types(self, source: str, tmp_path: Path) -> None:
         changed = retyped(source, tmp_path)
         table = SOURCES[source](some(RECORDS), tmp_path)

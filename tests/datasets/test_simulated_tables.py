@@ -45,7 +45,7 @@ class TestGauss:
     def test_the_default_number_of_rows_is_that_of_the_paper(self) -> None:
         assert len(datasets.gauss(10)) == 16_000
 
-    @pytest.mark.parametrize("n_columns", [0, 11, True, "10", None])
+    @pytest.mark.parametrize("n_columns", [0, 11, True])
     def test_other_numbers_of_columns_are_refused(self, n_columns: Any) -> None:
         with pytest.raises(ArgumentError, match="n_columns"):
             datasets.gauss(n_columns)

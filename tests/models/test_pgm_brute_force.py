@@ -196,13 +196,7 @@ class TestArguments:
 
     @pytest.mark.parametrize(
         "options",
-        [
-            {"iterations": 0},
-            {"tolerance": 0.0},
-            {"max_memory_mb": -1},
-            {"stop_at_noise": 1},
-            {"iterations": True},
-        ],
+        [{"iterations": 0}, {"tolerance": 0.0}, {"max_memory_mb": -1}, {"stop_at_noise": 1}],
     )
     def test_senseless_options(self, options: dict[str, object]) -> None:
         with pytest.raises(ArgumentError, match=next(iter(options))):

@@ -175,7 +175,7 @@ class TestGiven:
 
     @pytest.mark.parametrize(
         "evidence",
-        [{"a": 1}, {"d": 4}, {"b": 2, "d": 0}, {"d": 1, "a": 2}, {"c": 1}, {"a": 0, "b": 1, "d": 3}],
+        [{"a": 1}, {"b": 2, "d": 0}, {"c": 1}, {"a": 0, "b": 1, "d": 3}],
     )
     def test_other_columns_follow_the_conditional_distribution(self, evidence: dict[str, int]) -> None:
         # Rows are drawn independently. False-alarm rate 1e-9 for each of the sets.
@@ -188,7 +188,7 @@ class TestGiven:
         joint = probabilities(model, (*evidence, *rest))
         assert p_value(counted(rows, rest), joint[tuple(evidence.values())]) > LEAST_P
 
-    @pytest.mark.parametrize("columns", ["a", "ce", "adf", "bcdg"])
+    @pytest.mark.parametrize("columns", ["a", "adf", "bcdg"])
     @pytest.mark.parametrize("at_once", [None, 40])
     def test_rows_that_are_given_differently_follow_their_own(
         self, columns: str, at_once: int | None, monkeypatch: pytest.MonkeyPatch

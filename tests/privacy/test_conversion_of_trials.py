@@ -39,30 +39,39 @@ def exact_delta(mu: float, trials: int, epsilon: float) -> float:
     return max(float(np.maximum(p - grown * q, 0).sum() * step) for p, q in (worlds, worlds[::-1]))
 
 
-@pytest.mark.parametrize("trials", [2, 5, 10, 100])
-@pytest.mark.parametrize("mu", thorough_but([0.3], [0.05, 0.3, 1.0, 3.0]))
-@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("trials", [2, 100])
+@pytest.mark.parametrize("mu", thorough_but([0.3], [0.05, 0.3, 3.0]))
+@pytest.mark.parametrize("delta", [DELTAS[0], DELTAS[-1]])
 def test_no_search_exceeds_its_claim(mu, trials, delta):
     claimed = epsilon_from_trials(mu**2 / 2, delta, trials)
 
     assert exact_delta(mu, trials, claimed) <= delta
 
 
-@pytest.mark.parametrize("trials", [10, 100])
-@pytest.mark.parametrize("mu", [0.3, 1.0])
+@pytest.mark.parametrize(("trials", "mu"), [(10, 1.0), (100, 0.3)])
 def test_the_cost_of_one_trial_alone_would_be_exceeded(mu, trials):
     """The planted bug: to release the best of many as if there had been one."""
     assert exact_delta(mu, trials, epsilon_from_rho(mu**2 / 2, 1e-5)) > 1e-5
 
 
-@pytest.mark.parametrize("trials", [2, 10, 1000])
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 8.0, 50.0])
-@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("trials", [2, 1000])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("delta", [DELTAS[0], DELTAS[-1]])
 def test_the_largest_cost_keeps_epsilon_and_hardly_a_larger_one_would(epsilon, delta, trials):
     rho = rho_from_trials(epsilon, delta, trials)
 
     assert 0 < epsilon_from_trials(rho, delta, trials) <= epsilon
     assert epsilon_from_trials(rho * (1 + 1e-9), delta, trials) > epsilon
+
+
+def test_it_is_the_cost_of_one_trial_at_its_part_of_delta_and_of_the_choice():
+    """The bound is above what one mechanism shows: a whole delta for each trial would pass the tests above."""
+    for rho, trials in [(0.01, 2), (0.1, 100), (5.0, 10)]:
+        order = math.log(trials)
+        choice = 4 * math.sqrt(rho * order) - 2 * rho if rho <= order else 2 * order
+        expected = epsilon_from_rho(rho, 1e-5 / trials) + choice
+
+        assert epsilon_from_trials(rho, 1e-5, trials) == pytest.approx(expected, rel=1e-6)
 
 
 def test_more_trials_and_more_noise_cost_as_they_should():

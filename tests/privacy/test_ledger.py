@@ -106,7 +106,7 @@ class TestSpend:
         assert [row[0] for row in table] == ["bins", "measure"]
         assert sum(row[1] for row in table) == ledger.spent
         assert table[0][2] == 0.125
-        assert ledger.relation == "add or remove one record"
+        assert ledger.unit.relation == "add or remove one record"
 
 
 class TestFailureProbabilities:

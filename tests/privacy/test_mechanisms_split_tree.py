@@ -39,7 +39,7 @@ class TestProof:
             exact = mass[values + biased > 0].sum()
             assert float(log_split(np.array([biased]), scale)[0]) == pytest.approx(math.log(exact), rel=1e-9)
 
-    @pytest.mark.parametrize("noise_scale", [0.5, 1.0, 1.5, 3.0, 10.0, 100.0])
+    @pytest.mark.parametrize("noise_scale", [0.5, 1.5, 3.0, 100.0])
     def test_all_decisions_on_a_path_cost_less_than_three_over_the_scale(self, noise_scale):
         # Counts that stay as they are down the path are the worst case: each level then takes off exactly
         # delta. Every alignment of the count with the threshold is tried, in 256 places.

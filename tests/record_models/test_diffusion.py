@@ -41,8 +41,8 @@ class TestSchedule:
 
 
 class TestCodes:
-    @pytest.mark.parametrize(("later", "earlier"), [(0.3, 0.7), (0.01, 0.02), (0.9, 1.0), (0.5, 0.5)])
-    @pytest.mark.parametrize("size", [1, 2, 5])
+    @pytest.mark.parametrize(("later", "earlier"), [(0.3, 0.7), (0.01, 0.02), (0.9, 1.0)])
+    @pytest.mark.parametrize("size", [1, 2])
     def test_chances_are_those_of_the_middle_of_three_draws(
         self, later: float, earlier: float, size: int
     ) -> None:

@@ -121,7 +121,7 @@ class TestDraw:
         assert logs == pytest.approx(300 * np.log(1e-30), rel=1e-6)
 
 
-@pytest.mark.parametrize("parents", [(), (0,), (-1, -1), (-1, 2, 1), (1, -1, 5)])
+@pytest.mark.parametrize("parents", [(), (-1, -1), (-1, 2, 1), (1, -1, 5)])
 def test_what_is_no_tree_is_refused(parents: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="root"):
         outwards(parents)

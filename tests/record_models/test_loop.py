@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from syntabula.errors import ArgumentError, TrainingError
+from syntabula.errors import ArgumentError, ReleaseFileError, TrainingError
+from syntabula.privacy.journal import Checkpoint
 from syntabula.record_models import loop
 from syntabula.record_models.loop import Descent, Training, seconds_per_step, train
 
@@ -244,6 +245,75 @@ class TestSeveralLosses:
             train(Half, RECORDS, Training(steps=5, held_out=0.0), lambda step, done: None, seed=0)
 
 
+class Kept:
+    """Holds all states of a training, and goes on from one of them."""
+
+    def __init__(self, resumed: Checkpoint | None = None) -> None:
+        self.resumed, self.all = resumed, []
+
+    def checkpoint(self, steps: int, values: np.ndarray) -> None:
+        self.all.append(Checkpoint(steps, values))
+
+
+class TestCheckpoints:
+    def kept(self, make: Any, training: Training, resumed: Checkpoint | None = None) -> tuple[Any, Kept]:
+        kept = Kept(resumed)
+        found = train(make, RECORDS, training, lambda step, done: None, seed=0, checkpoints=kept)
+        return found, kept
+
+    @pytest.mark.parametrize("make", [Marginal, Passing, Counting, Two])
+    def test_a_training_that_goes_on_from_any_ends_as_one_that_was_never_stopped(self, make: Any) -> None:
+        held_out = 0.0 if make is Two else 0.1
+        training = Training(steps=50, batch=64, learning_rate=0.1, held_out=held_out, patience=2)
+
+        whole, kept = self.kept(make, training)
+
+        assert len(kept.all) >= 2
+        for checkpoint in kept.all:
+            resumed, later = self.kept(make, training, checkpoint)
+            assert [c.steps for c in later.all] == [c.steps for c in kept.all if c.steps > checkpoint.steps]
+            assert all(np.array_equal(resumed[name], whole[name]) for name in whole)
+
+    def test_one_that_went_back_to_its_best_goes_on_from_there(self) -> None:
+        # Only the first look, after 20 steps, finds anything: the last fifth begins after 80 steps, and ends after 140.
+        training = Training(steps=500, batch=64, learning_rate=1e-30, patience=3)
+        made: list[Marginal] = []
+
+        def make(device: Any, random: Any) -> Marginal:
+            made.append(Marginal(device, random))
+            return made[-1]
+
+        whole, kept = self.kept(make, training)
+        resumed, _ = self.kept(make, training, kept.all[0])
+
+        assert [c.steps for c in kept.all] == [100]
+        assert [m.seen.count(64) for m in made] == [140, 40]
+        assert np.array_equal(resumed["logits"], whole["logits"])
+
+    def test_time_that_was_spent_before_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        training = Training(steps=1_000, seconds=300.0, held_out=0.0)
+        clock = itertools.count()
+        monkeypatch.setattr(loop, "perf_counter", lambda: float(next(clock)))
+        made: list[Marginal] = []
+
+        def make(device: Any, random: Any) -> Marginal:
+            made.append(Marginal(device, random))
+            return made[-1]
+
+        _, kept = self.kept(make, training)
+        self.kept(make, training, kept.all[0])
+
+        assert [c.steps for c in kept.all] == [200]
+        assert [len(m.seen) for m in made] == [300, 100]
+
+    def test_that_of_another_network_is_refused(self) -> None:
+        training = Training(steps=50, held_out=0.0)
+        _, kept = self.kept(Two, training)
+
+        with pytest.raises(ReleaseFileError, match="does not fit the network"):
+            self.kept(Marginal, training, kept.all[0])
+
+
 class TestPicks:
     def test_batches_are_what_the_pick_makes_of_the_records_that_are_trained_on(self) -> None:
         tables: list[int] = []
@@ -279,7 +349,7 @@ class TestPicks:
 class TestOptions:
     @pytest.mark.parametrize(
         "wrong",
-        [{"steps": 0}, {"batch": 0}, {"seconds": 0}, {"held_out": 1.0}, {"average": -0.1}, {"device": ""}],
+        [{"steps": 0}, {"seconds": 0}, {"held_out": 1.0}, {"average": -0.1}, {"device": ""}],
     )
     def test_wrong_ones_are_refused_by_name(self, wrong: dict[str, Any]) -> None:
         with pytest.raises(ArgumentError, match=next(iter(wrong))):

@@ -10,7 +10,7 @@ import pytest
 from record_cases import CASES, DOMAIN, fitted, records
 from threadpoolctl import threadpool_limits
 
-from syntabula.errors import TrainingError
+from syntabula.errors import ReleaseFileError, TrainingError
 from syntabula.marginals.domain import EncodedTable
 from syntabula.record_models.denoising import ROWS_AT_ONCE
 from syntabula.record_models.loop import Training
@@ -61,6 +61,45 @@ class TestSamples:
                 made.append(few.sample(2 * ROWS_AT_ONCE + 5, np.random.default_rng(0)))
 
         assert all((a == b).all() for a, b in zip(made[0].codes, made[1].codes, strict=True))
+
+
+class TestWidth:
+    """Layers that are given noise are narrower, unless their width is chosen."""
+
+    def test_layers_are_as_wide_as_the_budget_says(self) -> None:
+        usual, chosen = TabularDiffusion(), TabularDiffusion(units=64)
+
+        widths = [m._network_shapes([4], [False])["layer/0"][1] for m in (usual, usual._for_noise)]
+        always = [m._network_shapes([4], [False])["layer/0"][1] for m in (chosen, chosen._for_noise)]
+
+        assert widths == [512, 256]
+        assert always == [64, 64]
+        assert usual._for_noise.units is None
+
+    def test_a_file_holds_the_width(self, model: TabularDiffusion) -> None:
+        facts, arrays = model.state()
+        width = facts["width"]
+
+        back = TabularDiffusion.from_state({**facts, "units": None}, arrays)
+
+        assert back.units is None
+        assert back.state()[0]["width"] == width
+        assert back.sample(20, np.random.default_rng(0)).n_rows == 20
+
+    def test_files_of_earlier_versions_have_it_as_an_option(self, model: TabularDiffusion) -> None:
+        facts, arrays = model.state()
+        earlier = {name: fact for name, fact in facts.items() if name != "width"}
+
+        back = TabularDiffusion.from_state(earlier, arrays)
+
+        rows = (m.sample(20, np.random.default_rng(0)) for m in (model, back))
+        assert all((a == b).all() for a, b in zip(*(r.codes for r in rows), strict=True))
+
+    def test_no_width_is_refused(self, model: TabularDiffusion) -> None:
+        facts, arrays = model.state()
+
+        with pytest.raises(ReleaseFileError):
+            TabularDiffusion.from_state({**facts, "width": 0}, arrays)
 
 
 class TestTraining:

@@ -123,7 +123,7 @@ class TestGivenWorkload:
 
         assert np.allclose(model.marginals([("c",)])[0], 100)
 
-    @pytest.mark.parametrize("workload", [0, True, "ab", 1.5])
+    @pytest.mark.parametrize("workload", [0, True, "ab"])
     def test_a_senseless_workload_is_refused(self, workload: object) -> None:
         with pytest.raises(ArgumentError, match="workload"):
             GivenWorkload(workload=workload)

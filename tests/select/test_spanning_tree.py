@@ -248,7 +248,7 @@ class TestModel:
         assert {ONE_WAY, TREE, PAIRS} <= {step for step, _ in seen}
 
 
-@pytest.mark.parametrize("value", ["many", -1, float("nan"), float("inf"), True, None])
+@pytest.mark.parametrize("value", ["many", -1, float("nan"), None])
 def test_a_senseless_threshold_is_refused_before_anything_is_spent(value: Any) -> None:
     with pytest.raises(ArgumentError, match="compress_sigmas"):
         SpanningTree(compress_sigmas=value)

@@ -1,7 +1,7 @@
 """Both noise sources against exact probabilities, and the tests against wrong scales.
 
 The seeded source is fixed, so its tests cannot flake under one version of numpy. The secure source is
-fresh in each run: about 40 of the p-values below come from it, each compared with 1e-9, so a run fails by
+fresh in each run: about 30 of the p-values below come from it, each compared with 1e-9, so a run fails by
 chance with probability 4e-8.
 """
 
@@ -16,7 +16,7 @@ from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 pytestmark = pytest.mark.fresh_noise
 
 LEAST_P = 1e-9
-SCALES = [0.5, 1.0, 3.3, 30.0, 1000.0, 1e6]
+SCALES = [0.5, 1.0, 3.3, 30.0, 1e6]
 KINDS = ["gaussian", "laplace"]
 SECURE_DRAWS = 50_000
 SEEDED_DRAWS = 100_000
@@ -78,13 +78,14 @@ def variance_p(draws: np.ndarray, kind: str, scale: float) -> float:
     return float(2 * stats.norm.sf(abs(z)))
 
 
-@pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("kind", KINDS)
 class TestDistribution:
+    @pytest.mark.parametrize("scale", SCALES)
     def test_of_the_seeded_source_is_the_exact_one(self, kind, scale):
         assert chi_square_p(draw("seeded", kind, SEEDED_DRAWS, scale), kind, scale) > LEAST_P
 
     @pytest.mark.thorough
+    @pytest.mark.parametrize("scale", [0.5, 3.3, 1e6])
     def test_of_the_secure_source_is_the_exact_one(self, kind, scale):
         assert chi_square_p(draw("secure", kind, SECURE_DRAWS, scale), kind, scale) > LEAST_P
 
@@ -97,7 +98,7 @@ class TestPower:
     below 1e-9 needs 6.1.
     """
 
-    @pytest.mark.parametrize("scale", [3.3, 30.0, 1000.0])
+    @pytest.mark.parametrize("scale", [3.3, 1000.0])
     def test_the_seeded_source_passes_at_its_scale_and_fails_three_percent_off(self, kind, scale):
         draws = draw("seeded", kind, 500_000, scale)
         assert variance_p(draws, kind, scale) > LEAST_P
@@ -120,9 +121,11 @@ class TestPower:
 
 class TestTails:
     @pytest.mark.thorough
-    @pytest.mark.parametrize(("source", "n"), [("seeded", 2_000_000), ("secure", 100_000)])
+    @pytest.mark.parametrize(
+        ("source", "n", "deviations"),
+        [("seeded", 2_000_000, 4), ("seeded", 2_000_000, 5), ("secure", 100_000, 4)],
+    )
     @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("deviations", [4, 5])
     def test_hold_as_many_draws_as_they_should(self, source, n, kind, deviations):
         scale = 30.0
         at = np.array([deviations * scale * (1 if kind == "gaussian" else np.sqrt(2)) // 1 + 1])
@@ -166,10 +169,8 @@ class TestIndependence:
 CANDIDATES = {
     "2": (np.array([0.0, 1.0]), 1.0),
     "2 far": (np.array([0.0, 6.0]), 1.0),
-    "10": (np.linspace(-3.0, 3.0, 10)[::-1].copy(), 1.7),
     "10 with ties": (np.array([1.0, 2.0, 2.0, 2.0, 0.0, 0.0, 1.0, 2.0, 1.0, 0.0]), 0.8),
     "all tied": (np.full(10, 3.25), 0.1),
-    "around +1e6": (1e6 + np.array([0.0, 1.0, 2.0, 3.0]), 1.0),
     "around -1e6": (-1e6 + np.array([0.0, 1.0, 2.0, 3.0]), 1.0),
     "-1e6 and +1e6": (np.array([-1e6, 0.0, 1e6]), 1e6),
     "1000": (np.sin(np.arange(1000.0)), 2.0),

@@ -81,7 +81,7 @@ class TestMemory:
 
 
 class TestDisk:
-    @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "jsonl", "parquet", "arrow"])
+    @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "arrow"])
     def test_more_rows_than_the_disk_holds_are_refused_with_both_numbers(
         self, suffix: str, release: st.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -359,7 +359,7 @@ def test_methods_that_measure_pairs_learn_them() -> None:
     assert found["independent"] > 0.15
 
 
-@pytest.mark.parametrize("n", [-1, 1.5, "10", True])
+@pytest.mark.parametrize("n", [-1, 1.5, True])
 def test_a_senseless_number_of_rows_is_refused(n: Any) -> None:
     release = fit("independent", as_arrow(values()))
 

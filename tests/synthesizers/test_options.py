@@ -74,7 +74,7 @@ def test_an_unknown_option_gets_a_hint() -> None:
         st.AIM().with_options(max_round=3)
 
 
-@pytest.mark.parametrize("value", ["many", 0, 2.5, [1]])
+@pytest.mark.parametrize("value", ["many", 0, 2.5])
 def test_a_senseless_value_is_refused(value: object) -> None:
     with pytest.raises(ArgumentError, match="max_rounds"):
         st.AIM().with_options(max_rounds=value)

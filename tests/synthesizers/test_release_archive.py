@@ -102,7 +102,7 @@ def with_array(members: Members, data: bytes) -> Members:
 
 
 class TestLayout:
-    @pytest.mark.parametrize("n_bytes", [1, 22, 1000, 70_000])
+    @pytest.mark.parametrize("n_bytes", [1, 22, 70_000])
     def test_bytes_before_or_after_the_zip_are_refused(self, n_bytes: int, path: Path) -> None:
         whole = path.read_bytes()
 

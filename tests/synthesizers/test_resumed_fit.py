@@ -23,6 +23,8 @@ from syntabula.models.neural import NeuralRows
 from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise, SeededNoise
+from syntabula.record_models import loop
+from syntabula.record_models.loop import warmth
 from syntabula.select.doubling import FirstTimeDoubling
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
@@ -53,9 +55,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "mst": ("mst", {"preprocessing": EVEN}),
     "mst, Gaussian": ("mst", {"preprocessing": PRIVTREE, "budget": st.Budget(2.0, 1e-5, accounting="gdp")}),
     "aim": ("aim", {"preprocessing": EVEN, "bins": 4}),
-    "privsyn": ("privsyn", {"preprocessing": EVEN, "bins": 4}),
     "privbayes": ("privbayes", {"preprocessing": EVEN, "bins": 4}),
-    "mwem": ("mwem", {"preprocessing": EVEN, "bins": 4}),
     "margnet": ("margnet", {"preprocessing": EVEN, "bins": 4} | NETWORK | FEW_ROUNDS),
 }
 
@@ -330,6 +330,79 @@ def test_a_source_that_cannot_turn_to_the_next_spend_is_refused_at_once() -> Non
 
     with pytest.raises(ArgumentError, match="NoiseSource"):
         st.MST(noise=Old())
+
+
+TRAINED: dict[str, dict[str, Any]] = {
+    "argn": {"units": 8},
+    "tvae": {"units": 8},
+    "ctgan": {"units": 8},
+    "tabddpm": {"units": 8},
+    "circuit": {"states": 4},
+    "great": {"units": 8},
+}
+
+
+class TestTrainingWithoutPrivacy:
+    """A training on the records themselves goes on from the state that it kept last."""
+
+    def fit(self, method: str, journal: Path, **changes: Any) -> st.Release:
+        options = TRAINED[method] | {"steps": 10, "batch": 32}
+        made = st.synthesizer(method)(epsilon=math.inf, seed=3, journal=journal, **changes)
+        return made.with_options(**options).fit(table(), SCHEMA)
+
+    @pytest.mark.parametrize(
+        "method", [m if m == "argn" else pytest.param(m, marks=pytest.mark.thorough) for m in TRAINED]
+    )
+    def test_is_that_of_a_run_that_never_broke_off(
+        self, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pytest.importorskip("torch")
+        path = tmp_path / "journal"
+        release = self.fit(method, path)
+        lines, file = path.read_bytes().splitlines(keepends=True), saved(release, tmp_path)
+        kept = [n for n, line in enumerate(lines) if line.startswith(b'{"checkpoint"')]
+        # Killed while it wrote what it had learned in six steps of ten.
+        path.write_bytes(b"".join(lines[: kept[1] + 1]) + lines[kept[2]][:100])
+        steps: list[int] = []
+        monkeypatch.setattr(loop, "warmth", lambda done, step: steps.append(step) or warmth(done, step))
+
+        resumed = self.fit(method, path, resume=True)
+
+        # Plans try a step of number 0.
+        assert min(step for step in steps if step) == 4
+        assert saved(resumed, tmp_path) == file
+
+    def test_a_full_disk_loses_nothing_that_was_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pytest.importorskip("torch")
+        path = tmp_path / "journal"
+        file = saved(self.fit("argn", path), tmp_path)
+        path.unlink()
+        original, real, kept = Journal._append, os.write, 0
+
+        def append(journal: Journal, line: dict[str, Any], **room: Any) -> None:
+            nonlocal kept
+            kept += "checkpoint" in line
+            original(journal, line, **room)
+
+        def full(descriptor: int, data: memoryview) -> int:
+            if kept == 3:
+                raise OSError(28, "No space left on device")
+            return real(descriptor, data)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "_append", append)
+            patch.setattr(os, "write", full)
+            with pytest.raises(ReleaseFileError, match=r"space.*continue with resume"):
+                self.fit("argn", path)
+        state = Journal.read(path).records[-1].checkpoint
+
+        resumed = self.fit("argn", path, resume=True)
+
+        assert state is not None
+        assert state.steps == 4
+        assert saved(resumed, tmp_path) == file
 
 
 class TestFullDisk:

@@ -344,7 +344,7 @@ class TestGiven:
     @pytest.mark.thorough
     @pytest.mark.parametrize(
         "names",
-        [["s", "day", "end"], ["end"], ["weekday", "s"], ["a", "b", "total"], ["id", "end", "hour"]],
+        [["s", "day", "end"], ["weekday", "s"], ["a", "b", "total"], ["id", "end", "hour"]],
         ids="-".join,
     )
     def test_given_values_are_kept_and_rules_hold(self, release, names):

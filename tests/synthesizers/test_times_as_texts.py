@@ -41,8 +41,9 @@ def drawn(frame: pd.DataFrame, epsilon: float = 1.0) -> tuple[st.Release, pd.Dat
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", [object, "str"])
+@pytest.mark.parametrize(
+    ("form", "dtype"), [*((form, "str") for form in FORMS), ("%d/%m/%Y", object), ("%H:%M", object)]
+)
 def test_all_that_is_drawn_has_the_form_of_the_original(form: str, dtype: object) -> None:
     texts = FORMS[form].dt.strftime(form)
     frame = pd.DataFrame({"when": texts.astype(dtype), "n": RNG.integers(0, 9, N)})

@@ -56,7 +56,7 @@ class TestPandas:
         pd.testing.assert_frame_equal(round_trip(frame), frame)
 
     @pytest.mark.parametrize(
-        "dtype", [pa.string(), pa.int32(), pa.float32(), pa.bool_(), pa.date32(), pa.timestamp("ns", "UTC")]
+        "dtype", [pa.string(), pa.int32(), pa.bool_(), pa.date32(), pa.timestamp("ns", "UTC")]
     )
     def test_arrow_backed_columns_stay_so(self, dtype: pa.DataType) -> None:
         plain: dict[Any, list[Any]] = {
@@ -70,7 +70,7 @@ class TestPandas:
 
         pd.testing.assert_frame_equal(round_trip(frame), frame)
 
-    @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Paris", "+02:00"])
+    @pytest.mark.parametrize("zone", [None, "Europe/Paris", "+02:00"])
     def test_times_keep_unit_and_zone(self, zone: str | None) -> None:
         for unit in ("s", "ms", "us", "ns"):
             moments = pd.Series(

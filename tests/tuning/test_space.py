@@ -24,7 +24,9 @@ from syntabula.tuning.space import (
 PAIRS = [(info.key, "pgm") for info in st.list_selectors()] + [
     ("one_way", info.key) for info in st.list_models()
 ]
-METHODS = [st.synthesizer(info.key)(epsilon=math.inf) for info in st.list_synthesizers()] + [
+OURS = [st.synthesizer(info.key)(epsilon=math.inf) for info in st.list_synthesizers()]
+# The space of a marginal method is those of its selector and its model, which are in one of the pairs.
+METHODS = [m for m in OURS if not isinstance(m, st.Marginal) or isinstance(m, st.Auto | st.AIM)] + [
     st.Marginal(selector=selector, model=model) for selector, model in PAIRS
 ]
 

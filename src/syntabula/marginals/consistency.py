@@ -1,8 +1,7 @@
-"""Make noisy counts consistent: non-negative, with one total, and in agreement. All of it is post-processing."""
+"""Make noisy marginals that share columns agree, non-negative and with one total. All of it is post-processing."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,67 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count
-from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total
 
 AGREEMENT_BYTES = 100
 """Memory that `agreeing_marginals` needs for each cell and column of a marginal, results included."""
-
-
-def project_simplex(values: FloatArray, total: float) -> FloatArray:
-    """Return the nearest non-negative counts with a given sum, in the Euclidean sense.
-
-    The answer is max(values - t, 0), where t gives the sum; t is found exactly from the sorted values (Held, Wolfe,
-    Crowder 1974; Duchi et al. 2008).
-
-    Args:
-        values: Counts of any shape, at least one cell.
-        total: Sum of the answer, at least 0.
-
-    Returns:
-        Counts of the shape of `values`.
-
-    Raises:
-        ArgumentError: If there is no cell, or a value or the total is not finite, or the total is negative.
-    """
-    given = np.asarray(values, dtype=np.float64)
-    if isinstance(total, bool | str) or not math.isfinite(total) or total < 0:
-        raise ArgumentError(f"total must be finite and at least 0; got {total!r}")
-    if not given.size or not np.isfinite(given).all():
-        raise ArgumentError("values must be at least one number, all of them finite")
-    if total == 0:
-        return np.zeros(given.shape)
-    # The answer does not change if all values shift together; below zero, no digits of the total are lost.
-    # Cells that are further below the largest than the total get 0, so they can be clipped there.
-    shifted = np.maximum(given - given.max(), -2 * float(total))
-    descending = np.sort(shifted, axis=None)[::-1]
-    thresholds = (np.cumsum(descending) - total) / np.arange(1, descending.size + 1)
-    support = int(np.count_nonzero(descending > thresholds))
-    kept = np.maximum(shifted - thresholds[max(support, 1) - 1], 0)
-    projected: FloatArray = kept * (total / kept.sum())
-    return projected
-
-
-def consistent_total(measurements: Sequence[Measurement]) -> float:
-    """Return the minimum-variance estimate of the number of records; at least 1.
-
-    Each measurement's sum estimates the number of records, and its variance is the sum over the cells. The
-    estimates are averaged with weights 1 / variance (McKenna, Sheldon, Miklau 2019, "Graphical-model based
-    estimation and inference for differential privacy"). A measurement without noise outweighs all others.
-
-    Raises:
-        ArgumentError: If there is no measurement.
-    """
-    if not measurements:
-        raise ArgumentError("the number of records cannot be estimated without a measurement")
-    sums = np.array([m.values.sum() for m in measurements])
-    variances = np.array([np.broadcast_to(np.square(m.sigma), m.values.shape).sum() for m in measurements])
-    exact = variances == 0
-    if exact.any():
-        return max(1.0, float(sums[exact].mean()))
-    weights = variances.min() / variances
-    return max(1.0, float(weights @ sums / weights.sum()))
 
 
 Index = NDArray[np.intp]

@@ -15,9 +15,14 @@ from syntabula._arguments import count, megabytes, normalise
 from syntabula._memory import above_limit, table_mb
 from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ResourceError
-from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
-from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
+from syntabula.marginals.measurement import (
+    FloatArray,
+    Measurement,
+    check_measurements,
+    consistent_total,
+    project_simplex,
+)
 from syntabula.models.base import (
     BoolArray,
     MarginalModel,

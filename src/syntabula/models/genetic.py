@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, flag, normalise, real
 from syntabula._spaces import Range, tunable
-from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique
-from syntabula.marginals.measurement import HALF_NORMAL, FloatArray, Measurement
+from syntabula.marginals.measurement import (
+    HALF_NORMAL,
+    FloatArray,
+    Measurement,
+    consistent_total,
+    project_simplex,
+)
 from syntabula.models.hard_rows import HardRows
 from syntabula.models.row_set import Records, draw_codes
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise
 from syntabula._spaces import Range, tunable
-from syntabula.marginals.consistency import AGREEMENT_BYTES, agreeing_marginals, consistent_total
+from syntabula.marginals.consistency import AGREEMENT_BYTES, agreeing_marginals
 from syntabula.marginals.domain import Clique, Domain, maximal
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total
 from syntabula.models.gum_update import GradualUpdate
 from syntabula.models.hard_rows import HardRows
 from syntabula.models.row_set import Records

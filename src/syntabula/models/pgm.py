@@ -12,9 +12,8 @@ import numpy as np
 
 from syntabula._arguments import count, flag, megabytes, normalise, positive
 from syntabula._memory import available_bytes
-from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
-from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
+from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements, consistent_total
 from syntabula.models.base import (
     BoolArray,
     MarginalModel,

@@ -18,9 +18,8 @@ from syntabula._planning import FitCost, PlannedFit
 from syntabula._spaces import Range, tunable
 from syntabula._threads import training_threads
 from syntabula.errors import ResourceError
-from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
-from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements
+from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements, consistent_total
 from syntabula.models.base import BoolArray, MarginalModel, bound, read_facts, stored_facts, whole_model
 from syntabula.models.goal_groups import group_goals, group_numbers
 from syntabula.models.product_mixture import ProductMixture, even_rows

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, project_simplex
 from syntabula.models.tables import arranged, axes_outside, sum_over
 
 Numbers = NDArray[np.float32]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from syntabula._planning import PlannedStep, Progress, one_by_one
-from syntabula.marginals.consistency import project_simplex
 from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import project_simplex
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.atoms import needs_delta
 from syntabula.prepare.preprocessing import (

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from syntabula._arguments import shown
 from syntabula.errors import BudgetError, PrivacyWarning, warn_caller
@@ -46,8 +46,12 @@ class Budget:
 
     `Budget(epsilon=1.0, delta=1e-5)` is approximate differential privacy. It is accounted in Gaussian differential
     privacy, whose conversion is exact, or with `accounting="zcdp"` in zCDP, as in most papers; the same guarantee
-    then buys 10 to 20 % less. `Budget.zcdp`, `Budget.pure` and `Budget.none` make the other kinds. Numbers that are
-    not floats are rounded down, so the budget never exceeds the request.
+    then buys 10 to 20 % less. `Budget.zcdp`, `Budget.pure`, `Budget.best_of` and `Budget.none` make the other kinds.
+
+    Epsilon and rho are finite and above 0, delta lies between 0 and 1, both excluded; each is an int, float, Fraction,
+    Decimal or numpy number, rounded down to a float, so the budget never exceeds the request. Each kind raises
+    BudgetError if a number is missing or outside its range, and warns with PrivacyWarning if epsilon is above 10 or
+    delta above 0.001.
 
     Attributes:
         epsilon: Epsilon to report; infinite without privacy.
@@ -76,57 +80,37 @@ class Budget:
     def __init__(
         self, epsilon: Number, delta: Number | None = None, *, accounting: Accounting = "gdp"
     ) -> None:
-        """Make an approximate budget; an infinite epsilon switches privacy off, as `Budget.none()` does.
-
-        Args:
-            epsilon: Above 0; int, float, Fraction, Decimal or a numpy number.
-            delta: Between 0 and 1, both excluded.
-            accounting: How spends are composed: "gdp" or "zcdp".
-
-        Raises:
-            BudgetError: If an argument is missing, outside its range, or no number.
-            PrivacyWarning: As a warning, if epsilon is above 10 or delta above 0.001.
-        """
+        """Make an approximate budget, composed in "gdp" or "zcdp"; an infinite epsilon makes it `Budget.none()`."""
         if not isinstance(accounting, str) or accounting not in _CURRENCIES:
             raise BudgetError(f"accounting must be 'gdp' or 'zcdp'; got {shown(accounting)}")
         bound = number_below("epsilon", epsilon, _EPSILON_ALLOWED)
         if bound == math.inf:
             if delta is not None and number_below("delta", delta, _DELTA_ALLOWED) != 0:
                 _delta(delta)
-            self._set(math.inf, 0.0, "none", "none", None)
+            self._hold(math.inf, 0.0, "none", "none", None)
             return
         _positive("epsilon", bound, _EPSILON_ALLOWED)
         slack = _delta(delta)
         currency = _CURRENCIES[accounting]
-        self._set(bound, slack, "approximate", currency, _total(bound, slack, currency))
+        self._hold(bound, slack, "approximate", currency, _total(bound, slack, currency))
         self._warn_if_weak()
 
     @classmethod
     def zcdp(cls, rho: Number, delta: Number) -> Budget:
-        """Make a budget stated in zCDP; delta is only used to report an epsilon.
-
-        Args:
-            rho: Finite, above 0.
-            delta: Between 0 and 1, both excluded.
-
-        Raises:
-            BudgetError: If an argument is outside its range, or no number.
-        """
+        """Make a budget stated in zCDP; delta is only used to report an epsilon."""
         total = _positive("rho", rho, "a finite number above 0")
         slack = _delta(delta)
-        budget = cls._of(epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total))
+        budget = object.__new__(cls)._hold(
+            epsilon_from_rho(total, slack), slack, "zcdp", "rho", Fraction(total)
+        )
         budget._warn_if_weak()
         return budget
 
     @classmethod
     def pure(cls, epsilon: Number) -> Budget:
-        """Make a budget of pure differential privacy, where delta is 0 and Gaussian noise cannot be used.
-
-        Raises:
-            BudgetError: If epsilon is outside its range, or no number.
-        """
+        """Make a budget of pure differential privacy, where delta is 0 and Gaussian noise cannot be used."""
         bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
-        budget = cls._of(bound, 0.0, "pure", "epsilon", Fraction(bound))
+        budget = object.__new__(cls)._hold(bound, 0.0, "pure", "epsilon", Fraction(bound))
         budget._warn_if_weak()
         return budget
 
@@ -138,27 +122,23 @@ class Budget:
         of the best trial. No draw of a trial may fail beyond its cost, as finding categories may.
 
         Args:
-            epsilon: Above 0, of the whole search.
-            delta: Between 0 and 1, both excluded, of the whole search.
+            epsilon: That of the whole search.
+            delta: Likewise.
             trials: Average number of trials, at least 2.
-
-        Raises:
-            BudgetError: If an argument is outside its range, or no number.
         """
         bound = _positive("epsilon", epsilon, _EPSILON_ALLOWED)
         slack = _delta(delta)
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 2:
             raise BudgetError(f"trials must be an integer of at least 2; got {shown(trials)}")
         total = Fraction(rho_from_trials(bound, slack, trials))
-        budget = cls._of(bound, slack, "best_of_trials", "rho", total)
-        object.__setattr__(budget, "trials", trials)
+        budget = object.__new__(cls)._hold(bound, slack, "best_of_trials", "rho", total, trials=trials)
         budget._warn_if_weak()
         return budget
 
     @classmethod
     def none(cls) -> Budget:
         """Switch privacy off: exact answers are allowed, and there is no guarantee."""
-        return cls._of(math.inf, 0.0, "none", "none", None)
+        return object.__new__(cls)._hold(math.inf, 0.0, "none", "none", None)
 
     @property
     def conversion_delta(self) -> float:
@@ -192,15 +172,15 @@ class Budget:
                 "releasing the categories of a column needs part of delta, but this budget has none to spare; "
                 "declare the categories in a schema, or use a budget with a delta"
             )
-        budget = self._of(self.epsilon, self.delta, self.kind, self.currency, self.total)
-        object.__setattr__(budget, "failure_delta", part)
+        left = float_below(Fraction(self.delta) - part)
+        epsilon, total = self.epsilon, self.total
         if self.kind == "approximate":
-            total = _total(self.epsilon, budget.conversion_delta, self.currency)
-            object.__setattr__(budget, "total", total)
+            total = _total(epsilon, left, self.currency)
         else:
-            epsilon = epsilon_from_rho(self.total or Fraction(0), budget.conversion_delta)
-            object.__setattr__(budget, "epsilon", epsilon)
-        return budget
+            epsilon = epsilon_from_rho(total or Fraction(0), left)
+        return object.__new__(type(self))._hold(
+            epsilon, self.delta, self.kind, self.currency, total, failure_delta=part
+        )
 
     def for_rows(self, rows: int) -> tuple[float, float]:
         """Return epsilon and delta, rounded up, of so many records at once where each is a unit: group privacy.
@@ -212,11 +192,7 @@ class Budget:
         not, nor does what the best of several trials reveals: there one record after the other gives k epsilon and delta
         (1 + e^epsilon + ... + e^((k - 1) epsilon)).
 
-        Args:
-            rows: At least 1.
-
-        Returns:
-            Infinite epsilon without privacy.
+        Without privacy epsilon is infinite.
         """
         if self.kind == "none" or rows == 1:
             return self.epsilon, self.delta
@@ -234,9 +210,9 @@ class Budget:
     def describe(self, whom: str = "one record") -> str:
         """Return the guarantee in one plain sentence, for adding or removing somebody."""
         relation = f"for adding or removing {whom}"
+        bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
         match self.kind:
             case "approximate":
-                bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
                 return f"Differential privacy with {bounds}, {relation}."
             case "zcdp":
                 kind = "Approximate zero" if self.failure_delta else "Zero"
@@ -245,7 +221,6 @@ class Budget:
                     f"epsilon {shown_above(self.epsilon)} at delta {shown_above(self.delta)}, {relation}."
                 )
             case "best_of_trials":
-                bounds = f"epsilon {shown_above(self.epsilon)} and delta {shown_above(self.delta)}"
                 return (
                     f"Differential privacy with {bounds}, for the best of a random number of trials, {self.trials} on "
                     f"average, each with rho {shown_above(float(self.total or 0))}, {relation}."
@@ -278,31 +253,21 @@ class Budget:
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget as values that JSON can hold."""
-        total = float_above(self.total or Fraction(0))
-        match self.kind:
-            case "approximate" | "zcdp":
-                facts = {
-                    "kind": self.kind,
-                    "epsilon": self.epsilon,
-                    "delta": self.delta,
-                    self.currency: total,
-                }
-                part = float(self.failure_delta)
-                return facts | {_STORED_FAILURE_DELTA: part} if part else facts
-            case "best_of_trials":
-                promised = {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta}
-                return promised | {self.currency: total, "trials": self.trials}
-            case "pure":
-                return {"kind": self.kind, "epsilon": self.epsilon, "delta": 0.0}
-        return {"kind": self.kind}
+        if self.kind == "none":
+            return {"kind": self.kind}
+        facts: dict[str, Any] = {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta}
+        if self.kind == "pure":
+            return facts
+        facts[self.currency] = float_above(self.total or Fraction(0))
+        if self.trials is not None:
+            facts["trials"] = self.trials
+        if self.failure_delta:
+            facts[_STORED_FAILURE_DELTA] = float(self.failure_delta)
+        return facts
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Budget:
-        """Rebuild a budget from the result of `to_json`; derived numbers are recomputed, not trusted.
-
-        Raises:
-            BudgetError: If the kind is unknown, or a number is missing or outside its range.
-        """
+        """Rebuild a budget from the result of `to_json`; derived numbers are recomputed, not trusted."""
         if not isinstance(record, Mapping):
             raise BudgetError(f"a stored budget must be a dictionary; got {shown(record)}")
         kind = record.get("kind")
@@ -334,20 +299,20 @@ class Budget:
         part = record.get(_STORED_FAILURE_DELTA)
         return self if part is None else self.with_failure_delta(part)
 
-    @classmethod
-    def _of(
-        cls, epsilon: float, delta: float, kind: Kind, currency: Currency, total: Fraction | None
-    ) -> Budget:
-        budget = object.__new__(cls)
-        budget._set(epsilon, delta, kind, currency, total)
-        return budget
-
-    def _set(
-        self, epsilon: float, delta: float, kind: Kind, currency: Currency, total: Fraction | None
-    ) -> None:
+    def _hold(
+        self,
+        epsilon: float,
+        delta: float,
+        kind: Kind,
+        currency: Currency,
+        total: Fraction | None,
+        **further: Any,
+    ) -> Self:
+        """Hold the facts of a new budget, and return it."""
         facts = {"epsilon": epsilon, "delta": delta, "kind": kind, "currency": currency, "total": total}
-        for name, fact in (facts | {"failure_delta": Fraction(0), "trials": None}).items():
+        for name, fact in (facts | {"failure_delta": Fraction(0), "trials": None} | further).items():
             object.__setattr__(self, name, fact)
+        return self
 
     def _warn_if_weak(self) -> None:
         if self.epsilon > _HIGH_EPSILON:

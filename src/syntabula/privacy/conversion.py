@@ -102,6 +102,14 @@ def number_below(name: str, value: object, allowed: str) -> float:
     return number if Fraction(number) <= exact else math.nextafter(number, -math.inf)
 
 
+def positive(name: str, value: Any) -> Fraction:
+    """Return an int, float or Fraction exactly; raises BudgetError if it is not a finite number above 0."""
+    is_number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    if not is_number or (isinstance(value, float) and not math.isfinite(value)) or value <= 0:
+        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
+    return Fraction(value)
+
+
 def root_above(square: Fraction) -> float:
     """Return the smallest float whose square is at least `square`; raises BudgetError if it is beyond float64."""
     root = finite(_near_root(square))
@@ -200,7 +208,7 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
         BudgetError: Also if epsilon is too small for a positive float rho.
     """
     _require_delta(delta)
-    _require_positive("epsilon", epsilon)
+    positive("epsilon", epsilon)
     log_inverse = -math.log(delta)
 
     def missing(t: float) -> float:
@@ -233,13 +241,13 @@ def delta_of_gaussian(epsilon: float, mu: float) -> float:
     """
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise BudgetError(f"epsilon is {epsilon!r}; it must be a finite number of at least 0")
-    _require_positive("mu", mu)
+    positive("mu", mu)
     return math.exp(_log_delta(epsilon, mu)[0])
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
     """Find the largest mu, sensitivity over standard deviation, that is (epsilon, delta)-DP, rounded down."""
-    _require_positive("epsilon", epsilon)
+    positive("epsilon", epsilon)
     if math.isinf(2 * epsilon):
         raise BudgetError(f"epsilon is {epsilon!r}, for which mu would be infinite; give a smaller one")
     _require_delta(delta)
@@ -253,7 +261,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
 
 def epsilon_from_mu(mu: float, delta: float) -> float:
     """Find the smallest epsilon of at least 0 for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up."""
-    _require_positive("mu", mu)
+    positive("mu", mu)
     _require_delta(delta)
     if _holds(0.0, mu, delta):
         return 0.0
@@ -339,11 +347,6 @@ def _crossing(rising: Callable[[float], float], largest: float) -> float:
 def _require_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise BudgetError(f"delta is {delta!r}; it must lie between 0 and 1, both excluded")
-
-
-def _require_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
 
 
 def _holds(epsilon: float, mu: float, delta: float) -> bool:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from syntabula.errors import BudgetError
+from syntabula.privacy.conversion import float_above, positive
 
 
 class Event:
@@ -108,7 +109,7 @@ class ExponentialEvent(Event):
     Attributes:
         epsilon: The mechanism's own parameter, above 0.
         candidates: Number of candidates, at least 1.
-        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
+        rows: Rows of one unit, at most.
     """
 
     kind = "exponential"
@@ -130,7 +131,7 @@ class TreeEvent(Event):
     Attributes:
         scale: Scale lambda of the Laplace noise on each count, above 0, in records. Counts are lowered by `decay` per
             level.
-        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
+        rows: Rows of one unit, at most.
         sensitivity: (2 beta - 1) / (beta - 1) for halves, beta = 2.
     """
 
@@ -179,7 +180,7 @@ class ThresholdEvent(Event):
     Attributes:
         sigma: Scale of the noise, above 0.
         threshold: Smallest noisy count of a released category, above `rows`.
-        rows: Rows of one unit, at most; 1 where each row is a unit of its own.
+        rows: Rows of one unit, at most.
         bounded: Whether noise of the size of the threshold is drawn again.
     """
 
@@ -280,10 +281,7 @@ class ExactEvent(Event):
     """An exact answer, without noise; only allowed if privacy is switched off.
 
     Attributes:
-        what: A few words about the answer, without any value of the data.
-
-    Raises:
-        BudgetError: If `what` is not text, or is empty.
+        what: A few words about the answer, not empty, without any value of the data.
     """
 
     kind = "exact"
@@ -317,15 +315,10 @@ def event_from_json(record: Mapping[str, Any]) -> Event:
         raise BudgetError(f"a recorded {record['kind']} event cannot be read: {error}") from None
 
 
-def _positive_float(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+def _positive_float(name: str, value: Any) -> float:
+    number = float_above(positive(name, value))
     # An int beyond 2^53 would change silently, and the event would differ from the draw.
-    if not (math.isfinite(number) and number > 0 and number == value):
+    if number != value:
         raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
     return number
 

@@ -95,15 +95,7 @@ def choice(scores: NDArray[np.float64], scale: float) -> int:
 
 
 def choose_among_many(scores: NDArray[np.float64], scale: float) -> int:
-    """Make the same draw as `choice` with our own sampler, for any number of candidates.
-
-    Args:
-        scores: Exact scores [candidates], float64, finite, at least one.
-        scale: Above 0, finite.
-
-    Raises:
-        ArgumentError: If there are more than MOST_CANDIDATES.
-    """
+    """Make the same draw as `choice` with our own sampler, for any number of candidates up to MOST_CANDIDATES."""
     if scores.size > MOST_CANDIDATES:
         raise ArgumentError(f"a choice is among at most {MOST_CANDIDATES} candidates, not {scores.size}")
     largest = scores.max()

@@ -65,7 +65,15 @@ from fractions import Fraction
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
-from syntabula.privacy.conversion import finite, float_above, float_below, nonzero, root_above, root_below
+from syntabula.privacy.conversion import (
+    finite,
+    float_above,
+    float_below,
+    nonzero,
+    positive,
+    root_above,
+    root_below,
+)
 
 _BITS = 128
 _HALF_PI = Fraction(15708, 10_000)  # above pi/2
@@ -76,9 +84,6 @@ def gaussian_cost(sigma: float) -> Fraction:
     """Return mu^2, rounded up, of discrete Gaussian noise on one count that a record changes by 1.
 
     It is 1/sigma^2 + 1/(12 sigma^4) + ..., slightly above that of continuous noise unless sigma is small.
-
-    Args:
-        sigma: Scale of the noise, above 0.
     """
     precision = 1 / Fraction(sigma) ** 2
     if precision >= 3:
@@ -92,15 +97,7 @@ def gaussian_precision(cost: Fraction) -> Fraction:
 
 
 def ranged_cost(width: Fraction, left: Fraction) -> Fraction:
-    """Return mu^2, rounded up, of an event whose privacy loss lies in an interval.
-
-    Args:
-        width: Length r of the interval, above 0.
-        left: Rest of the total before this event, at least 0.
-
-    Returns:
-        A cost that falls as more is left; above `left` if too little is.
-    """
+    """Return mu^2, rounded up, of losses within a range `width`; less if more is left, above `left` if too little is."""
     quarter = width**2 / 4
     alone = _alone(width)
     return min(alone, _least_root(quarter, left)) if 4 * quarter <= left else alone
@@ -116,12 +113,7 @@ def ranged_cost_before(width: Fraction, after: Fraction) -> Fraction:
 
 
 def range_bought(cost: Fraction, left: Fraction) -> Fraction:
-    """Return the square of the widest range r whose `ranged_cost` is `cost`.
-
-    Args:
-        cost: Cost, above 0.
-        left: Rest of the total before the event.
-    """
+    """Return the square of the widest range whose `ranged_cost` is `cost`, above 0."""
     quarter = cost / _HALF_PI
     if 2 * cost <= left:
         quarter = max(quarter, cost * (1 - cost / left))
@@ -131,14 +123,8 @@ def range_bought(cost: Fraction, left: Fraction) -> Fraction:
 def gaussian_sigma(
     cost: Fraction | float, l2_sensitivity_squared: Fraction | int, currency: Currency
 ) -> float:
-    """Find the smallest float sigma whose cost is at most `cost`.
-
-    Args:
-        cost: Largest cost.
-        l2_sensitivity_squared: Square of the L2 sensitivity, above 0.
-        currency: "mu_squared" or "rho".
-    """
-    exact, squared = _exact("cost", cost), _exact("l2_sensitivity_squared", l2_sensitivity_squared)
+    """Find the smallest float sigma whose cost in mu^2 or in rho is at most `cost`."""
+    exact, squared = positive("cost", cost), positive("l2_sensitivity_squared", l2_sensitivity_squared)
     if currency == "rho":
         return root_above(squared / (2 * exact))
     if currency != "mu_squared":
@@ -155,42 +141,23 @@ def laplace_epsilon(cost: Fraction | float, currency: Currency, left: Fraction =
     In zCDP that is sqrt(2 rho), rounded down; in pure privacy the cost itself; in Gaussian privacy almost
     sqrt(mu^2) if `left` is much larger.
     """
-    exact = _exact("cost", cost)
-    _require_counted(currency)
-    match currency:
-        case "epsilon":
-            return exact
-        case "rho":
-            return Fraction(root_below(2 * exact))
-    return Fraction(_widest(exact, left)) / 2
+    exact = positive("cost", cost)
+    return exact if currency == "epsilon" else Fraction(_range_of_cost(exact, currency, left)) / 2
 
 
 def laplace_scale(epsilon: Fraction | float, l1_sensitivity: int) -> float:
-    """Find the smallest float scale whose exact pure epsilon is at most `epsilon`.
-
-    Args:
-        epsilon: Pure epsilon of the draw, above 0; from a cost in zCDP by `laplace_epsilon`.
-        l1_sensitivity: L1 sensitivity, at least 1.
-    """
-    return finite(float_above(_exact("l1_sensitivity", l1_sensitivity) / _exact("epsilon", epsilon)))
+    """Find the smallest float scale whose exact pure epsilon is at most `epsilon`."""
+    return finite(float_above(positive("l1_sensitivity", l1_sensitivity) / positive("epsilon", epsilon)))
 
 
 def exponential_epsilon(cost: Fraction | float, currency: Currency, left: Fraction = Fraction(0)) -> float:
     """Find the largest float parameter of the exponential mechanism whose cost is at most `cost`.
 
-    Args:
-        cost: Largest cost, above 0.
-        currency: "mu_squared" gives almost sqrt(4 mu^2) if much is left, "rho" sqrt(8 rho), and "epsilon" the
-            cost itself; all rounded down.
-        left: Rest of the total before the draw.
+    In Gaussian privacy that is almost sqrt(4 mu^2) if much is left, in zCDP sqrt(8 rho), and in pure privacy the cost.
     """
-    exact = _exact("cost", cost)
-    _require_counted(currency)
-    match currency:
-        case "mu_squared":
-            return _widest(exact, left)
-        case "rho":
-            return root_below(8 * exact)
+    exact = positive("cost", cost)
+    if currency != "epsilon":
+        return _range_of_cost(exact, currency, left)
     try:
         return nonzero(float_below(exact))
     except OverflowError:
@@ -216,22 +183,13 @@ def _rounded_up(value: Fraction) -> Fraction:
     return Fraction(-(-scaled.numerator // scaled.denominator)) / Fraction(2) ** shift
 
 
-def _widest(cost: Fraction, left: Fraction) -> float:
-    """Return the widest range of a privacy loss, as a float, whose cost in mu^2 is at most `cost`."""
+def _range_of_cost(cost: Fraction, currency: Currency, left: Fraction) -> float:
+    """Return the widest range of a privacy loss, rounded down, that a cost in mu^2 or rho buys."""
+    if currency == "rho":
+        return root_below(8 * cost)
+    if currency != "mu_squared":
+        raise BudgetError(f"the currency is {currency!r}; noise is scaled only where a cost is counted")
     width = root_below(range_bought(cost, left))
     while ranged_cost(Fraction(width), left) > cost:
         width = nonzero(math.nextafter(width, 0.0))
     return width
-
-
-def _require_counted(currency: Currency) -> None:
-    if currency == "none":
-        raise BudgetError(f"the currency is {currency!r}; noise is scaled only where a cost is counted")
-
-
-def _exact(name: str, value: Fraction | float) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
-        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
-    if (isinstance(value, float) and not math.isfinite(value)) or value <= 0:
-        raise BudgetError(f"{name} is {value!r}; it must be a finite number above 0")
-    return Fraction(value)

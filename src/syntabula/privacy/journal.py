@@ -13,7 +13,7 @@ and of categories vary in length, so they are written with padding up to the lon
 that one would. The end of the line is written when all of this is on disk, and then the padding is cut off.
 
 Training answers once a step, and each answer depends on the previous one. Its state after some steps is written in a
-checkpoint line; the last one counts.
+checkpoint line; the last one counts. Without privacy this state is exact, as all answers are.
 
 Lines are JSON, each with a hash of itself and of the line before it, so that none can be changed, removed or moved by
 accident. This does not protect against somebody who recomputes the hashes.
@@ -57,7 +57,7 @@ class Checkpoint:
 
     Attributes:
         steps: Number of steps that were done, at least 1.
-        values: All that the next step goes on from: noisy parameters, and what was computed from noisy gradients.
+        values: All that the next step goes on from: parameters and what gradients made; all noisy with a budget.
     """
 
     steps: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -40,8 +40,9 @@ class LedgerEntry:
     cost: Fraction
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Token:
-    """The right to one draw of one event; only a ledger creates it.
+    """The right to one draw of one event; only a ledger creates it, and it cannot be copied or pickled.
 
     Attributes:
         step: Name of the step that spent.
@@ -51,23 +52,13 @@ class Token:
         checkpoint: An earlier run's state of this training; the token then pays for the remaining steps.
     """
 
-    __slots__ = ("_lock", "_used", "checkpoint", "event", "number", "outcome", "step")
-
-    def __init__(
-        self,
-        step: str,
-        event: Event,
-        number: int,
-        outcome: NoisyArray | None = None,
-        checkpoint: Checkpoint | None = None,
-    ) -> None:
-        self.step = step
-        self.event = event
-        self.number = number
-        self.outcome = outcome
-        self.checkpoint = checkpoint
-        self._used = False
-        self._lock = threading.Lock()
+    step: str
+    event: Event
+    number: int
+    outcome: NoisyArray | None = None
+    checkpoint: Checkpoint | None = None
+    _used: bool = field(default=False, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def consume(self) -> Event:
         """Use up the token, just before the draw, and return the event that was paid for.
@@ -197,11 +188,6 @@ class Ledger:
     def budget(self) -> Budget:
         """The allowed total."""
         return self._budget
-
-    @property
-    def relation(self) -> str:
-        """Which tables are neighbours."""
-        return self._unit.relation
 
     @property
     def unit(self) -> Unit:

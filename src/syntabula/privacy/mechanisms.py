@@ -2,8 +2,9 @@
 
 Each takes a one-time token of the ledger, so nothing is drawn without payment and nothing is drawn twice. The token is
 used up before anything else is checked: if the call then fails, it stays paid. It fails with an ArgumentError if the
-token pays for another kind of event, or the statistic has another type or size than its event states. Exact statistics
-come to them in a `Sensitive`, which prevents that they are printed, stored or computed with by accident.
+token pays for another kind of event, or the statistic has another type or size than its event states. A token of an
+exact event, where privacy is switched off, is answered without noise. Exact statistics come to them in a `Sensitive`,
+which prevents that they are printed, stored or computed with by accident.
 
 The last one, `split_tree`, draws decisions, from which its tree follows without the data (`leaves_of`).
 """
@@ -30,7 +31,7 @@ from syntabula.privacy.events import (
     TreeEvent,
 )
 from syntabula.privacy.ledger import Token
-from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.noise import NoiseSource, checked_counts, checked_scale, checked_scores
 
 StatisticT = TypeVar("StatisticT")
 
@@ -51,11 +52,7 @@ class Sensitive(Generic[StatisticT]):
 
     Printing shows the type and shape only. Pickling, copying, comparing, iterating, computing and converting
     to numpy raise TypeError. This guards against accidents, not against code that deliberately breaks it.
-
     The shape counts as public, so an array whose length depends on the records must not be wrapped.
-
-    Args:
-        statistic: The exact value, for instance counts of a marginal.
 
     Examples:
         >>> Sensitive(np.array([3, 5]))
@@ -108,18 +105,9 @@ for _attempt, _names in _REFUSED.items():
 
 
 def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Release counts with the noise that the token paid for.
-
-    Args:
-        token: For a Gaussian, Laplace or exact event.
-        noise: Draws the noise.
-        counts: Exact counts, int64, any shape of as many cells as the event states.
-
-    Returns:
-        Noisy counts of the same shape; a copy of the exact ones for an exact event.
-    """
+    """Release counts, int64 of any shape, with the noise of a Gaussian or Laplace event on each cell."""
     event = token.consume()
-    exact = _revealed_counts(counts)
+    exact = checked_counts(revealed(counts))
     match event:
         case GaussianEvent():
             require_cells(exact.size, event.cells)
@@ -133,37 +121,41 @@ def noisy_counts(token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.
 
 
 def frequent(
-    token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]], n_public: int = 0
+    token: Token, noise: NoiseSource, counts: Sensitive[NDArray[np.int64]], n_public: int = 0, least: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Release which of the categories that occur are frequent, and their noisy counts.
 
     Partition selection by a noisy threshold (Korolova, Kenthapadi, Mishra and Ntoulas, 2009, with Laplace
     noise; here Gaussian, and drawn again where it is as large as the threshold): see `ThresholdEvent` for the guarantee.
-    Only counts above 0 may be given, but for public categories, and each record may count towards only one category.
+    Each record may count towards only one category. The question is asked of max(c - least + 1, 0) for each count c that
+    is not public, which changes by at most as much, and least - 1 is added to the answer.
 
     Args:
-        token: For a threshold or exact event.
+        token: For a threshold event.
         noise: Draws the noise.
-        counts: Exact counts [public categories, then others that occur], int64; those of the others are at least 1.
+        counts: Exact counts [public categories, then others], int64; only others of `least` records or more may be given.
         n_public: How many are public: they are listed whether they occur or not, and released whatever their count.
+        least: Number of records below which another category is not released; public or released, at least 1.
 
     Returns:
         Positions of the categories whose noisy count reaches the threshold, and of public ones, and those noisy counts.
         For an exact event the threshold is 2, so a single record's value is not a category.
     """
     event = token.consume()
-    exact = _revealed_counts(counts)
+    exact = checked_counts(revealed(counts))
     is_public = np.arange(exact.size) < n_public
+    lowered = np.where(is_public, 0, least - 1)
+    exact = exact - lowered
     match event:
         case ThresholdEvent():
             noisy = noise.discrete_gaussian(exact, event.sigma)
             while (beyond := np.flatnonzero(np.abs(noisy - exact) > event.largest_noise)).size:
                 noisy[beyond] = noise.discrete_gaussian(exact[beyond], event.sigma)
             kept = np.flatnonzero(is_public | (noisy >= event.threshold))
-            return kept, noisy[kept]
+            return kept, (noisy + lowered)[kept]
         case ExactEvent():
             kept = np.flatnonzero(is_public | (exact >= 2))
-            return kept, exact[kept]
+            return kept, (exact + lowered)[kept]
     raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release categories")
 
 
@@ -176,7 +168,7 @@ def choose(
     """Release the position of a large score, by the exponential mechanism (McSherry and Talwar, 2007).
 
     Args:
-        token: For an exponential or exact event.
+        token: For an exponential event.
         noise: Draws the choice.
         scores: Exact scores [candidates], float64, finite, as many as the event states.
         score_sensitivity: Largest change of any score when one record is added or removed; finite, above 0. It must
@@ -186,13 +178,18 @@ def choose(
         The chosen position; the first of the largest for an exact event.
     """
     event = token.consume()
-    exact = _revealed_scores(scores)
-    _require_sensitivity(score_sensitivity)
+    exact = checked_scores(revealed(scores))
+    if not checked_scale("score_sensitivity", score_sensitivity):
+        raise ArgumentError("score_sensitivity must be above 0")
     match event:
         case ExponentialEvent():
             if exact.size != event.candidates:
                 raise ArgumentError(f"{exact.size} scores were given, but {event.candidates} were paid for")
-            return noise.noisy_max(exact, _choice_scale(score_sensitivity, event.epsilon))
+            # A scale rounded down would cost more than paid.
+            scale = float_above(2 * Fraction(score_sensitivity) / Fraction(event.epsilon))
+            if math.isinf(scale):
+                raise ArgumentError("score_sensitivity / epsilon is beyond float64; scale the scores down")
+            return noise.noisy_max(exact, scale)
         case ExactEvent():
             return int(np.argmax(exact))
     raise ArgumentError(f"the token pays for {type(event).__name__}, which does not release a choice")
@@ -245,7 +242,7 @@ def split_tree(
     released decisions and public widths (`leaves_of`).
 
     Args:
-        token: Pays for the whole tree: a tree event or, without privacy, an exact one.
+        token: For a tree event, which pays for the whole tree.
         noise: Draws the noise.
         root: The interval to divide; public or released.
         counts_of: Returns the exact number of values in each of some nodes.
@@ -338,30 +335,6 @@ def grow(root: Node, decide: Callable[[Sequence[Node]], NDArray[np.bool_]], most
     return sorted(leaves, key=lambda node: node.low)
 
 
-def _choice_scale(score_sensitivity: float, epsilon: float) -> float:
-    """Return 2 sensitivity / epsilon, rounded up: a scale rounded down would cost more than paid."""
-    scale = float_above(2 * Fraction(score_sensitivity) / Fraction(epsilon))
-    if math.isinf(scale):
-        raise ArgumentError("score_sensitivity / epsilon is beyond float64; scale the scores down")
-    return scale
-
-
-def _revealed_counts(counts: object) -> NDArray[np.int64]:
-    exact = revealed(counts)
-    if not isinstance(exact, np.ndarray) or exact.dtype != np.int64:
-        raise ArgumentError("counts must be a Sensitive numpy array of int64")
-    return exact
-
-
-def _revealed_scores(scores: object) -> NDArray[np.float64]:
-    exact = revealed(scores)
-    if not isinstance(exact, np.ndarray) or exact.dtype != np.float64 or exact.ndim != 1 or not exact.size:
-        raise ArgumentError("scores must be a Sensitive numpy array of float64 with one axis, not empty")
-    if not np.isfinite(exact).all():
-        raise ArgumentError("scores must be finite; clip them first")
-    return exact
-
-
 def revealed(statistic: object) -> object:
     """Return what a Sensitive statistic holds; raises ArgumentError if it is none."""
     if not isinstance(statistic, Sensitive):
@@ -373,11 +346,3 @@ def require_cells(cells: int, paid: int) -> None:
     """Raise ArgumentError unless as many cells were paid for."""
     if cells != paid:
         raise ArgumentError(f"counts have {cells} cells, but {paid} were paid for")
-
-
-def _require_sensitivity(score_sensitivity: object) -> None:
-    number = score_sensitivity
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise ArgumentError(f"score_sensitivity must be a number, not {type(number).__name__}")
-    if not math.isfinite(number) or number <= 0:
-        raise ArgumentError("score_sensitivity must be finite and above 0")

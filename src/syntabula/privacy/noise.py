@@ -22,12 +22,7 @@ Scores = NDArray[np.float64]
 
 @runtime_checkable
 class NoiseSource(Protocol):
-    """Draws the noise of every mechanism.
-
-    Attributes:
-        name: Name of this source in the privacy statement.
-        is_private: Whether a release made with it is protected.
-    """
+    """Draws the noise of every mechanism."""
 
     @property
     def name(self) -> str:
@@ -88,29 +83,28 @@ class NoiseSource(Protocol):
 
 
 class _Sampled(ABC):
-    """What all sources do alike: they check what noise is drawn on, and scale 0 gives the exact statistic."""
+    """What our sources do alike: they check what noise is drawn on, and scale 0 gives the exact statistic.
+
+    For the methods see `NoiseSource`, `units.UnitKeySource` and `training.records.TrainingNoise`.
+    """
 
     def discrete_gaussian(self, counts: Counts, sigma: float) -> Counts:
-        """Return counts plus discrete Gaussian noise; see `NoiseSource.discrete_gaussian`."""
-        _require_counts(counts)
+        checked_counts(counts)
         return self._gaussian(counts, float(sigma)) if _counting_scale("sigma", sigma) else counts.copy()
 
     def discrete_laplace(self, counts: Counts, scale: float) -> Counts:
-        """Return counts plus discrete Laplace noise; see `NoiseSource.discrete_laplace`."""
-        _require_counts(counts)
+        checked_counts(counts)
         return self._laplace(counts, float(scale)) if _counting_scale("scale", scale) else counts.copy()
 
     def noisy_max(self, scores: Scores, scale: float) -> int:
-        """Return a position drawn by the exponential mechanism; see `NoiseSource.noisy_max`."""
-        _require_scores(scores)
-        return self._choice(scores, float(scale)) if _scale("scale", scale) else int(np.argmax(scores))
+        checked_scores(scores)
+        return self._choice(scores, float(scale)) if checked_scale("scale", scale) else int(np.argmax(scores))
 
     def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
-        """Return sums plus discrete Gaussian noise; see `training.records.TrainingNoise.gaussian_vector`."""
         # Marginals are released without it.
         from syntabula.privacy.training.vector_samplers import gaussian_draws
 
-        _require_counts(steps)
+        checked_counts(steps)
         scale = _counting_scale("sigma", sigma)
         if scale == 0:
             return steps.copy()
@@ -120,7 +114,6 @@ class _Sampled(ABC):
         return _saturating_sum(steps, draws.reshape(steps.shape))
 
     def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
-        """Return the records that are taken; see `training.records.TrainingNoise.sampled_records`."""
         from syntabula.privacy.training.vector_samplers import sampled_records
 
         return sampled_records(n_records, rate, self._bytes)
@@ -141,8 +134,7 @@ class _Sampled(ABC):
 class SecureNoise(_Sampled):
     """Exact discrete samplers with cryptographic randomness; protects a release.
 
-    They are OpenDP's, and our own for choices among many and for training: see `privacy.exact_samplers` and
-    `privacy.training.vector_samplers`. The duration of a draw is not hidden.
+    See `privacy.exact_samplers` and `privacy.training.vector_samplers`. The duration of a draw is not hidden.
     """
 
     name = (
@@ -158,11 +150,11 @@ class SecureNoise(_Sampled):
         """Do nothing: no draw depends on another."""
 
     def loss_seed(self) -> int:
-        """Return 63 random bits; see `training.records.TrainingNoise.loss_seed`."""
+        """Return 63 random bits."""
         return int.from_bytes(os.urandom(8), "little") >> 1
 
     def unit_key(self) -> bytes:
-        """Return 32 random bytes; see `units.UnitKeySource.unit_key`."""
+        """Return 32 random bytes."""
         return os.urandom(32)
 
     def _gaussian(self, counts: Counts, sigma: float) -> Counts:
@@ -203,7 +195,7 @@ class SeededNoise(_Sampled):
         self._generator = np.random.Generator(np.random.PCG64(self._seed))
 
     def begin_draw(self) -> None:
-        """Move on to the stream of the next spend; see `NoiseSource.begin_draw`."""
+        """Turn to the stream of the next spend."""
         self._spends += 1
         self._turn_to(self._spends)
 
@@ -212,15 +204,15 @@ class SeededNoise(_Sampled):
         self._generator = np.random.Generator(np.random.PCG64(stream))
 
     def begin_step(self, step: int) -> None:
-        """Turn to the stream of a step of this spend; see `training.records.TrainingNoise.begin_step`."""
+        """Turn to the stream of a step of this spend."""
         self._turn_to(self._spends, step)
 
     def loss_seed(self) -> int:
-        """Return 63 bits of the stream; see `training.records.TrainingNoise.loss_seed`."""
+        """Return 63 bits of the stream."""
         return int(self._generator.integers(2**63))
 
     def unit_key(self) -> bytes:
-        """Return 32 bytes of a stream that no spend has, for these count from 1; see `units.UnitKeySource.unit_key`."""
+        """Return 32 bytes of a stream that no spend has, for these count from 1."""
         return np.random.SeedSequence(self._seed, spawn_key=(0,)).generate_state(8).astype("<u4").tobytes()
 
     def _gaussian(self, counts: Counts, sigma: float) -> Counts:
@@ -293,13 +285,16 @@ def _saturating_sum(counts: Counts, noise: Counts) -> Counts:
     return held + noise
 
 
-def _require_counts(counts: object) -> None:
+def checked_counts(counts: object) -> Counts:
+    """Return exact counts; raises ArgumentError if they are no array of int64."""
     if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
         kind = counts.dtype if isinstance(counts, np.ndarray) else type(counts).__name__
         raise ArgumentError(f"counts must be a numpy array of int64, not {kind}")
+    return counts
 
 
-def _require_scores(scores: object) -> None:
+def checked_scores(scores: object) -> Scores:
+    """Return exact scores; raises ArgumentError if they are no array of float64 with one axis, or not finite."""
     if not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
         kind = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
         raise ArgumentError(f"scores must be a numpy array of float64, not {kind}")
@@ -307,9 +302,11 @@ def _require_scores(scores: object) -> None:
         raise ArgumentError(f"scores must have one axis and at least one candidate, not shape {scores.shape}")
     if not np.isfinite(scores).all():
         raise ArgumentError("scores must be finite; clip them first")
+    return scores
 
 
-def _scale(name: str, scale: object) -> float:
+def checked_scale(name: str, scale: object) -> float:
+    """Return a scale of noise or of scores; raises ArgumentError if it is negative or not finite."""
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise ArgumentError(f"{name} must be a number, not {type(scale).__name__}")
     if not math.isfinite(scale) or scale < 0:
@@ -318,7 +315,7 @@ def _scale(name: str, scale: object) -> float:
 
 
 def _counting_scale(name: str, scale: object) -> float:
-    number = _scale(name, scale)
+    number = checked_scale(name, scale)
     if number > LARGEST_SCALE:
         raise ArgumentError(
             f"{name} must be at most {LARGEST_SCALE:g}, or the noise would hide any table; got {number:g}"

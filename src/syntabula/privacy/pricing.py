@@ -135,16 +135,12 @@ def vector_event(
 
 
 def counting_event(
-    ledger: Ledger, share: Fraction | float, *, sensitivity: int, cells: int, of_units: bool = False
+    ledger: Ledger, share: Fraction | float, *, sensitivity: int, cells: int, at_once: int = 1, **query: Any
 ) -> CountingEvent:
-    """Return the noise for a vector in which one record changes one cell, by at most `sensitivity` steps."""
+    """Return the noise for a vector in which one record changes `at_once` cells, each by at most `sensitivity` steps."""
+    l1, l2_squared = at_once * sensitivity, at_once * sensitivity**2
     return vector_event(
-        ledger,
-        share,
-        l1_sensitivity=sensitivity,
-        l2_sensitivity_squared=sensitivity**2,
-        cells=cells,
-        of_units=of_units,
+        ledger, share, l1_sensitivity=l1, l2_sensitivity_squared=l2_squared, cells=cells, **query
     )
 
 

@@ -192,7 +192,7 @@ RULES: dict[type[Event], Rule] = {
         bought=_gaussian,
         deviation=lambda event: event.sigma,
         tail=lambda event, probability: event.sigma * math.sqrt(-2 * math.log(probability)),
-        is_answer=lambda event, values: _are_counts(values) and values.shape == (event.cells,),
+        is_answer=lambda event, values: values.dtype == np.int64 and values.shape == (event.cells,),
         covers=lambda event, moved, scale: (
             np.square(moved).sum() <= event.l2_sensitivity_squared and scale == event.sigma
         ),
@@ -205,7 +205,7 @@ RULES: dict[type[Event], Rule] = {
         bought=_laplace,
         deviation=lambda event: float(np.sqrt(2 * np.exp(-1 / event.scale)) / -np.expm1(-1 / event.scale)),
         tail=lambda event, probability: -event.scale * math.log(probability),
-        is_answer=lambda event, values: _are_counts(values) and values.shape == (event.cells,),
+        is_answer=lambda event, values: values.dtype == np.int64 and values.shape == (event.cells,),
         covers=lambda event, moved, scale: moved.sum() <= event.l1_sensitivity and scale == event.scale,
     ),
     # Bounded range: Cesar and Rogers (2021); Dong, Durfee and Rogers (2020).
@@ -218,7 +218,7 @@ RULES: dict[type[Event], Rule] = {
         loss_range=lambda event: event.rows * Fraction(event.epsilon),
         bought=_exponential,
         is_answer=lambda event, values: (
-            _are_counts(values) and values.shape == (1,) and 0 <= values[0] < event.candidates
+            values.dtype == np.int64 and values.shape == (1,) and 0 <= values[0] < event.candidates
         ),
         # If a score changes by half of scale times epsilon, its odds change by exp(epsilon / 2).
         covers=lambda event, moved, scale: (
@@ -233,7 +233,7 @@ RULES: dict[type[Event], Rule] = {
         derived="epsilon",
         bought=_tree,
         is_answer=lambda event, values: (
-            _are_counts(values) and values.ndim == 1 and bool(np.isin(values, (0, 1)).all())
+            values.dtype == np.int64 and values.ndim == 1 and bool(np.isin(values, (0, 1)).all())
         ),
         # A record lies in one node per level.
         covers=lambda event, moved, scale: moved.sum() * event.scale <= event.rows * scale,
@@ -282,20 +282,10 @@ def _for_each_row(rows: int) -> str:
     return "" if rows == 1 else f" for each of {rows} rows"
 
 
-def _are_counts(values: NDArray[Any]) -> bool:
-    return values.dtype == np.int64
-
-
 def cost_of(event: Event, currency: Currency, left: Fraction = Fraction(0)) -> Fraction:
     """Compute the cost of an event in a currency; 0 without privacy, where nothing is counted.
 
-    Args:
-        event: The draw.
-        currency: The unit.
-        left: Rest of the total before it; it only matters in mu^2.
-
-    Raises:
-        BudgetError: If the event has no cost in the currency.
+    What is left of the total before it only matters in mu^2. Raises BudgetError if it has no cost in the currency.
     """
     match currency:
         case "none":
@@ -329,11 +319,7 @@ def mu_squared_of(event: Event, left: Fraction) -> Fraction:
 
 
 def mu_squared_together(events: Iterable[Event]) -> Fraction:
-    """Compute the smallest total in Gaussian privacy that would have covered these events in this order.
-
-    Raises:
-        BudgetError: If one of them is an exact answer.
-    """
+    """Compute the smallest total in Gaussian privacy that covers these events in this order; not exact answers."""
     total = Fraction(0)
     for event in reversed(list(events)):
         rule = _counted(event, "Gaussian differential privacy")

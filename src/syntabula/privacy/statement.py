@@ -86,7 +86,7 @@ def statement_of(
         budget=ledger.budget,
         epsilon_spent=ledger.epsilon_spent if private else None,
         lines=lines_of(ledger),
-        relation=ledger.relation,
+        relation=ledger.unit.relation,
         unit=ledger.unit,
         noise=noise.name,
         noise_is_private=noise.is_private,

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from syntabula.errors import TrainingWarning, warn_caller
-from syntabula.marginals.consistency import consistent_total, project_simplex
-from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.measurement import FloatArray, consistent_total, project_simplex
 from syntabula.models.base import Model
 from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.record_models.one_way import OneWayStart

@@ -13,6 +13,7 @@ from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.privacy.training.records import RecordCurator
+from syntabula.record_models.checkpoints import Checkpoints
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 
@@ -57,6 +58,15 @@ class RecordModel(Model, Protocol):
             texts: Returns them, by column.
         """
         del texts
+        return self
+
+    def with_checkpoints(self, checkpoints: Checkpoints | None) -> Self:
+        """Return the model to train, told where its training is kept; models that are made in one go need no such place.
+
+        Args:
+            checkpoints: For `train`; None for nowhere.
+        """
+        del checkpoints
         return self
 
     def trained(

@@ -98,7 +98,14 @@ class Circuit(LookupModel):
             fits.append(fit)
             return fit
 
-        found = train(make, places.astype(np.int32), training, progress, seed=seed)
+        found = train(
+            make,
+            places.astype(np.int32),
+            training,
+            progress,
+            seed=seed,
+            checkpoints=self._checkpoints,
+        )
         emissions, transitions = fits[0].tables(found["counts"], found["pairs"])
         tree = LatentTree(parents, transitions, tuple(emissions))
         total = float(max(records.n_rows, 1))

@@ -175,6 +175,7 @@ class CodesNetwork(NetworkModel, ABC):
             training,
             progress,
             seed=seed,
+            checkpoints=self._checkpoints,
         )
         found = self._after_training(lookups, weights)
         total = float(max(records.n_rows, 1))

@@ -129,6 +129,7 @@ class LanguageModel(LookupModel):
             training,
             progress,
             seed=seed,
+            checkpoints=self._checkpoints,
         )
         return replace(known, _weights=weights)
 

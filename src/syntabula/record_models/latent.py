@@ -135,6 +135,7 @@ class LatentRows(LookupModel, ABC):
             training,
             progress,
             seed=seed,
+            checkpoints=self._checkpoints,
             descent=self._descent,
             picks=self._picks(encoding),
         )

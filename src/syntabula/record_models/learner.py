@@ -13,8 +13,8 @@ from syntabula._arguments import refusal
 from syntabula._planning import PlannedStep, Progress
 from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError, BudgetError
-from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import consistent_total, project_simplex
 from syntabula.models.base import Model, check_storable
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -137,8 +137,9 @@ class RecordLearner:
                 return self.model.trained_with_noise(doors.domain, noisy, doors.records, paid, progress)
         records = doors.records.exact(step=TRAIN)
         one_way = one_way_counts(measured)
-        model = self.model.with_texts(doors.texts)
-        return model.trained(doors.domain, one_way, records, self.training, progress, seed=self.seed)
+        model = self.model.with_texts(doors.texts).with_checkpoints(records)
+        trained = model.trained(doors.domain, one_way, records.table, self.training, progress, seed=self.seed)
+        return trained.with_checkpoints(None)
 
     @property
     def _most_seconds(self) -> float:

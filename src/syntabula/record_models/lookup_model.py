@@ -15,6 +15,7 @@ from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import bound, read_facts, stored_facts
 from syntabula.record_models.base import RecordModel
+from syntabula.record_models.checkpoints import Checkpoints
 from syntabula.record_models.representation import ColumnLookup, Places, column_lookups, warn_of_unseen
 
 _WEIGHTS = "weights/"
@@ -29,6 +30,7 @@ class LookupModel(RecordModel, ABC):
     _domain: Domain | None = field(default=None, repr=False)
     _total: float = field(default=1.0, repr=False)
     _one_way: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
+    _checkpoints: Checkpoints | None = field(default=None, repr=False)
 
     @property
     def _n_waves(self) -> int:
@@ -44,6 +46,10 @@ class LookupModel(RecordModel, ABC):
     def total(self) -> float:
         """Number of records that it was trained on."""
         return self._total
+
+    def with_checkpoints(self, checkpoints: Checkpoints | None) -> Self:
+        """Return the same model, which knows where its training is kept."""
+        return replace(self, _checkpoints=checkpoints)
 
     def one_way(self, column: str) -> FloatArray:
         """Return the one-way marginal of a column of which the model was made [codes]."""

@@ -17,6 +17,9 @@ from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import training_threads
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device
+from syntabula.privacy.journal import Checkpoint
+from syntabula.record_models.adamw import AdamW
+from syntabula.record_models.checkpoints import PARTS, Checkpoints, packed, unpacked
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -29,7 +32,6 @@ _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
 _WARM_UP = 0.03
 _TIMED_STEPS = 3
-WEIGHT_DECAY = 1e-4
 _LAST_PART = 0.8
 
 
@@ -161,10 +163,13 @@ def train(
     progress: Progress,
     *,
     seed: int,
+    checkpoints: Checkpoints | None = None,
     descent: Descent = Descent(),
     picks: Callable[[Tensor], Pick] = evenly,
 ) -> dict[str, np.ndarray]:
     """Train a network and return its weights.
+
+    The state is kept after each fifth of the steps; a training that goes on from there ends with the same weights.
 
     Args:
         make: Returns the untrained network on a device.
@@ -172,12 +177,14 @@ def train(
         training: How.
         progress: Told the time that is left, and the loss of held-out records.
         seed: Of the first weights, the batches and the held-out records.
+        checkpoints: Where the state is kept, and may have been kept before; None for nowhere.
         descent: How the loss is gone down.
         picks: Returns the pick of batches from the records that are trained on [rows, columns].
 
     Raises:
         ArgumentError: If there is no such device.
         MissingExtraError: If torch is not installed.
+        ReleaseFileError: If what was kept is of another network, or the state cannot be kept.
         TrainingError: If the loss is no number any more.
     """
     torch = require("torch", "neural")
@@ -192,7 +199,7 @@ def train(
         kept_back = min(int(training.held_out * len(table)), len(table) - 1)
         looked_at = table[order[:kept_back][:_HELD_OUT_RECORDS]]
         run = _Run(network, table[order[kept_back:]], looked_at, random, training, descent, picks)
-        return arrays_of(run.to_the_end(training.steps_for(len(records)), progress))
+        return arrays_of(run.to_the_end(training.steps_for(len(records)), progress, checkpoints))
 
 
 class _Run:
@@ -215,45 +222,66 @@ class _Run:
         self._mean = [w.detach().clone() for w in self._weights]
         self._best: list[Tensor] | None = None
         self._least, self._since = math.inf, 0
-        torch = require("torch", "neural")
-        self._optimiser = torch.optim.AdamW(
-            [w.requires_grad_() for w in self._weights],
-            betas=descent.betas,
-            weight_decay=WEIGHT_DECAY,
-            fused=True,
-        )
+        self._steps, self._left_out, self._done, self._elapsed = 0, 0, 0.0, 0.0
+        self._optimiser = AdamW([w.requires_grad_() for w in self._weights], descent.betas)
 
-    def to_the_end(self, steps: int, progress: Progress) -> dict[str, Tensor]:
+    def to_the_end(
+        self, steps: int, progress: Progress, checkpoints: Checkpoints | None = None
+    ) -> dict[str, Tensor]:
         """Take so many steps, or as many of them as time and held-out records allow."""
-        look_every = max(steps // _LOOKS, 1)
-        began, shown = perf_counter(), TRAIN
-        step, left_out, done = 0, 0, 0.0
-        progress(TRAIN, 0.0)
-        while done < 1:
-            losses = self._step(done, step)
-            step += 1
-            elapsed = perf_counter() - began
-            done = max((step + left_out) / steps, elapsed / (self._training.seconds or math.inf))
-            if step % look_every == 0 or done >= 1:
+        if checkpoints is not None and checkpoints.resumed is not None:
+            self._restore(checkpoints.resumed)
+        look_every, keep_every = max(steps // _LOOKS, 1), max(steps // PARTS, 1)
+        began, shown = perf_counter() - self._elapsed, TRAIN
+        progress(TRAIN, self._done)
+        while self._done < 1:
+            losses = self._step(self._done, self._steps)
+            self._steps += 1
+            step, elapsed = self._steps, perf_counter() - began
+            self._done = max((step + self._left_out) / steps, elapsed / (self._training.seconds or math.inf))
+            if step % look_every == 0 or self._done >= 1:
                 self._check(losses, step)
                 gains_nothing = self._look()
-                if gains_nothing and done < _LAST_PART:
-                    left_out = math.ceil(_LAST_PART * steps) - step
-                    done = _LAST_PART
+                if gains_nothing and self._done < _LAST_PART:
+                    self._left_out = math.ceil(_LAST_PART * steps) - step
+                    self._done = _LAST_PART
                     self._go_back()
-                elif gains_nothing or done >= 1:
+                elif gains_nothing or self._done >= 1:
                     break
-                left = elapsed / step * (steps - step - left_out)
+                left = elapsed / step * (steps - step - self._left_out)
                 if self._training.seconds is not None:
                     left = min(left, self._training.seconds - elapsed)
                 shown = f"{TRAIN}: loss {self._seen(losses)}, at most {left:,.0f} s left"
+            if checkpoints is not None and step % keep_every == 0:
+                self._elapsed = elapsed
+                checkpoints.checkpoint(step, packed(self._state()))
             if step % 10 == 0:
-                progress(shown, done)
+                progress(shown, self._done)
         progress(TRAIN, 1.0)
         for weight in self._weights:
             weight.requires_grad_(False)
         found = self._mean if self._best is None else self._best
         return dict(zip(self._network.parameters, found, strict=True))
+
+    def _state(self) -> list[Tensor]:
+        """Return all that the next step goes on from; where there is no best mean yet, that of now stands for it."""
+        torch = require("torch", "neural")
+        moments = [*self._optimiser.taken, *self._optimiser.first, *self._optimiser.second]
+        best = self._mean if self._best is None else self._best
+        place = (self._left_out, self._done, self._elapsed, self._least, self._since, self._best is not None)
+        numbers = torch.tensor(place, dtype=torch.float64)
+        return [*best, *self._weights, *self._mean, *moments, numbers, self._random.get_state()]
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a state that was kept."""
+        torch, n, state = require("torch", "neural"), len(self._weights), self._state()
+        *tensors, numbers, random = unpacked(checkpoint.values, state)
+        with torch.no_grad():
+            torch._foreach_copy_(state[n:-2], tensors[n:])
+        left_out, self._done, self._elapsed, self._least, since, has_best = numbers.tolist()
+        self._steps, self._left_out, self._since = checkpoint.steps, int(left_out), int(since)
+        self._best = tensors[:n] if has_best else None
+        self._random.set_state(random)
 
     def _step(self, done: float, step: int) -> Tensor:
         rate = self._training.learning_rate * warmth(done, step)
@@ -266,12 +294,11 @@ class _Run:
         if isinstance(self._network, SelfMoving):
             return self._network.moved(records, rate).mean(0)
         torch = require("torch", "neural")
-        self._optimiser.param_groups[0]["lr"] = rate
         losses: Tensor = self._network.losses(records, self._random).mean(0)
-        self._optimiser.zero_grad()
+        self._optimiser.forget_gradients()
         losses.sum().backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
-        self._optimiser.step()
+        self._optimiser.step(rate)
         return losses
 
     def _look(self) -> bool:

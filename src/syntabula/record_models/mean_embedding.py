@@ -16,10 +16,9 @@ from syntabula._planning import FitCost
 from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import training_threads
 from syntabula.errors import ArgumentError, TrainingError
-from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.fourier import FourierFeatures, draw_features
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total, project_simplex
 from syntabula.models.base import Model, bound, read_facts, stored_facts, whole_model
 from syntabula.models.goal_groups import group_goals
 from syntabula.models.neural import first_arrays, network_of

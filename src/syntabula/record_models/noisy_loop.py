@@ -22,9 +22,9 @@ from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.training.per_record import clipped_sum
 from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator, TrainingSession
+from syntabula.record_models.adamw import AdamW
 from syntabula.record_models.loop import (
     TRAIN,
-    WEIGHT_DECAY,
     Trainable,
     Training,
     arrays_of,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 _STEPS, _LEAST_STEPS, _MOST_STEPS = 300, 100, 2000
-_MOMENTS = ("exp_avg", "exp_avg_sq")
 _CHECKPOINTS = 5
 _LARGEST = 1e15
 _TIMED_STEPS = 3
@@ -184,14 +183,11 @@ class _Weights:
     """Weights, their running mean, and the optimiser that changes both by gradients that hold noise."""
 
     def __init__(self, network: Trainable, noisy: NoisyTraining) -> None:
-        torch = require("torch", "neural")
         self._weights = list(network.parameters.values())
         self._beside = [network.rows] if isinstance(network, Followed) else []
         self.mean = [w.detach().clone() for w in self._weights]
         self._noisy = noisy
-        self._optimiser = torch.optim.AdamW(
-            [w.requires_grad_() for w in self._weights], weight_decay=WEIGHT_DECAY, fused=True
-        )
+        self._optimiser = AdamW([w.requires_grad_() for w in self._weights])
 
     def step(self, done: float, step: int) -> None:
         """Take one step by the weights' gradients.
@@ -200,16 +196,13 @@ class _Weights:
             done: Part of the training that is done.
             step: Number of steps before this one.
         """
-        self._optimiser.param_groups[0]["lr"] = self._noisy.learning_rate * warmth(done, step)
-        self._optimiser.step()
+        self._optimiser.step(self._noisy.learning_rate * warmth(done, step))
         move_mean(self.mean, self._weights, self._noisy.average, step)
 
     def state(self) -> NDArray[np.float32]:
         """Return all that the next step goes on from [numbers]."""
         torch = require("torch", "neural")
-        moments = [self._optimiser.state[w] for w in self._weights]
-        parts = [*self._weights, *self.mean, *(m[name] for name in _MOMENTS for m in moments)]
-        parts += [rows.float() for rows in self._beside]
+        parts = [*self._held, *(rows.float() for rows in self._beside)]
         found: NDArray[np.float32] = torch.cat([part.detach().flatten() for part in parts]).cpu().numpy()
         return found
 
@@ -217,26 +210,24 @@ class _Weights:
         """Take up the state of a checkpoint."""
         torch = require("torch", "neural")
         device = self._weights[0].device
-        sizes = [w.numel() for w in self._weights] * (2 + len(_MOMENTS))
-        sizes += [rows.numel() for rows in self._beside]
+        restored = [*self._held, *self._beside]
+        sizes = [tensor.numel() for tensor in restored]
         values = np.array(checkpoint.values, np.float32)
         if values.size != sum(sizes):
             raise ReleaseFileError(
                 "the journal is damaged: its checkpoint does not fit the network; put back the file as the run left it"
             )
         pieces = torch.as_tensor(values, device=device).split(sizes)
-        n, beside = len(self._weights), len(self._beside)
         with torch.no_grad():
-            for rows, piece in zip(self._beside, pieces[len(pieces) - beside :], strict=True):
-                rows.copy_(piece.reshape(rows.shape))
-            pieces = pieces[: len(pieces) - beside]
-            for place, weight in enumerate(self._weights):
-                parts = [piece.reshape(weight.shape) for piece in pieces[place::n]]
-                weight.copy_(parts[0])
-                self.mean[place].copy_(parts[1])
-                done = torch.tensor(float(checkpoint.steps), device=device)
-                moments = {name: p.clone() for name, p in zip(_MOMENTS, parts[2:], strict=True)}
-                self._optimiser.state[weight] = {"step": done, **moments}
+            for tensor, piece in zip(restored, pieces, strict=True):
+                tensor.copy_(piece.reshape(tensor.shape))
+            for taken in self._optimiser.taken:
+                taken.fill_(checkpoint.steps)
+
+    @property
+    def _held(self) -> list[Tensor]:
+        """All that changes by gradients, as a checkpoint holds it."""
+        return [*self._weights, *self.mean, *self._optimiser.first, *self._optimiser.second]
 
 
 def _take_steps(

@@ -9,9 +9,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Domain
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total, project_simplex
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel, Support

@@ -146,7 +146,14 @@ class PretrainedLanguage(LookupModel):
             networks.append(self._network(model, texts, device, random))
             return networks[-1]
 
-        found = train(make, np.stack(places, 1).astype(np.int32), training, progress, seed=seed)
+        found = train(
+            make,
+            np.stack(places, 1).astype(np.int32),
+            training,
+            progress,
+            seed=seed,
+            checkpoints=self._checkpoints,
+        )
         weights = networks[0].merged(found)
         return replace(
             self,

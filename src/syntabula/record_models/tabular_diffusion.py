@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from syntabula._arguments import count, flag, normalise
+from syntabula._planning import FitCost, Progress
 from syntabula._spaces import Choice, Range, tunable
 from syntabula.marginals.domain import Domain
+from syntabula.marginals.measurement import FloatArray
 from syntabula.models.restricted import Restricted, Weights, by_trying
+from syntabula.privacy.training.records import RecordCurator
 from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.record_models.denoiser import DenoisingNetwork, SeparateDenoising, first_weights, shapes_of
 from syntabula.record_models.denoising import ROWS_AT_ONCE, Denoising, first_cuts, with_marginals
 from syntabula.record_models.diffusion import cosine_schedule, strided_levels
+from syntabula.record_models.loop import Training
+from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.representation import ColumnLookup, Places
 
 _TRIED = 20_000
-_NOISY_DRAWS = 8
+_UNITS, _NOISY_UNITS = 512, 256
+_NOISY_DRAWS = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,28 +46,29 @@ class TabularDiffusion(CodesNetwork):
     that a seed gives other rows there.
 
     Attributes:
-        units: Width of the layers.
+        units: Width of the layers; None for 512, or with a budget 256, as noise on each weight leaves little for more.
         layers: Number of them.
         levels: Levels of noise that are learned.
         steps_back: Most steps in which rows are drawn; as many as levels at most.
         ancestral: Draw numbers with new noise at each step, as the paper does; it takes far more steps.
-        draws: Levels of noise that are drawn for each record of a batch; None for one, or with a budget eight, as they
+        draws: Levels of noise that are drawn for each record of a batch; None for one, or with a budget four, as they
             make the gradient of a record steadier at no cost of privacy.
     """
 
     kind: ClassVar[str] = "tabular_diffusion"
 
-    units: int = tunable(512, Choice((64, 128, 256, 512)))
+    units: int | None = tunable(None, Choice((64, 128, 256, 512)))
     layers: int = tunable(2, Range(low=1, high=4))
     levels: int = 1000
     steps_back: int = 30
     ancestral: bool = False
     draws: int | None = None
+    _width: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         normalise(
             self,
-            units=count(),
+            units=count().or_none,
             layers=count(),
             levels=count(1, 100_000),
             steps_back=count(),
@@ -74,6 +81,27 @@ class TabularDiffusion(CodesNetwork):
         """Whether a network that noise trains draws the one-way marginals from the start: yes."""
         return True
 
+    def noisy_training_cost(
+        self, domain: Domain, n_rows: int, training: Training, noisy: NoisyTraining, steps: int
+    ) -> FitCost:
+        """Say what so many steps with noise take, from a timed step on made-up records."""
+        return super(TabularDiffusion, self._for_noise).noisy_training_cost(
+            domain, n_rows, training, noisy, steps
+        )
+
+    def trained_with_noise(
+        self,
+        domain: Domain,
+        one_way: Mapping[str, FloatArray],
+        door: RecordCurator,
+        paid: PaidTraining,
+        progress: Progress,
+    ) -> Self:
+        """Return a model trained by noisy gradients."""
+        return super(TabularDiffusion, self._for_noise).trained_with_noise(
+            domain, one_way, door, paid, progress
+        )
+
     def restricted(self, weights: Weights) -> Restricted:
         """Return the records that satisfy conditions: rows are drawn, and those that satisfy them kept.
 
@@ -81,6 +109,26 @@ class TabularDiffusion(CodesNetwork):
             ResourceError: If fewer than one row in 10,000 would be kept.
         """
         return by_trying(self, weights, tried=_TRIED)
+
+    @property
+    def _for_noise(self) -> Self:
+        """The same model with layers as wide as noise is given to."""
+        return replace(self, _width=self.units or _NOISY_UNITS)
+
+    @property
+    def _layer_units(self) -> int:
+        return self._width or self.units or _UNITS
+
+    def _column_facts(self) -> dict[str, Any]:
+        return {**super()._column_facts(), "width": self._layer_units}
+
+    @classmethod
+    def _of_facts(cls, facts: Mapping[str, Any]) -> Self:
+        # Files of earlier versions state it as an option alone.
+        width = int(facts.get("width", facts["units"]))
+        if width < 1:
+            raise ValueError("layers without units")
+        return replace(super()._of_facts(facts), _width=width)
 
     @cached_property
     def _denoising(self) -> Denoising:
@@ -101,7 +149,7 @@ class TabularDiffusion(CodesNetwork):
 
     def _network_shapes(self, sizes: Sequence[int], ordered: Sequence[bool]) -> dict[str, tuple[int, ...]]:
         codes = [size for size, has_order in zip(sizes, ordered, strict=True) if not has_order]
-        return shapes_of(sum(ordered), codes, units=self.units, layers=self.layers)
+        return shapes_of(sum(ordered), codes, units=self._layer_units, layers=self.layers)
 
     def _network(self, lookups: Sequence[ColumnLookup], device: Any, random: Any) -> DenoisingNetwork:
         shapes = self._network_shapes([x.size for x in lookups], [x.waves is not None for x in lookups])
@@ -141,5 +189,5 @@ class TabularDiffusion(CodesNetwork):
         sizes = [size for c, size in zip(domain, domain.sizes, strict=True) if c not in domain.ordered]
         of_codes = 5 * sum(sizes) + 3 * len(sizes) * max(sizes, default=0)
         return (self.draws or (_NOISY_DRAWS if noisy else 1)) * (
-            self.units * 2 * (self.layers + 1) + of_codes
+            self._layer_units * 2 * (self.layers + 1) + of_codes
         )

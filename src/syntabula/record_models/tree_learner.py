@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, positive, refusal
 from syntabula._planning import FitCost, PlannedStep, Progress
 from syntabula._spaces import Range, tunable
-from syntabula.marginals.consistency import consistent_total, project_simplex
 from syntabula.marginals.domain import Codes, Domain
-from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.measurement import FloatArray, consistent_total, project_simplex
 from syntabula.marginals.splits import Splits
 from syntabula.models.base import Model
 from syntabula.privacy.doors import Doors

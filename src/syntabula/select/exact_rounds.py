@@ -9,9 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula._planning import Progress
-from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Candidates, Curator
 

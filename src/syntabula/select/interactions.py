@@ -10,10 +10,9 @@ from itertools import accumulate, combinations
 import numpy as np
 
 from syntabula._planning import PlannedStep
-from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain
-from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import mean_noise

@@ -18,8 +18,8 @@ from syntabula._arguments import (
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula._spaces import Range, tunable
 from syntabula.errors import ArgumentError
-from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import consistent_total
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged

@@ -14,8 +14,8 @@ from syntabula._arguments import count, megabytes, normalise, not_negative, posi
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula._spaces import Range, tunable
 from syntabula.errors import ArgumentError
-from syntabula.marginals.consistency import consistent_total
 from syntabula.marginals.domain import Clique, Domain, all_cliques
+from syntabula.marginals.measurement import consistent_total
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged

@@ -33,7 +33,7 @@ SCALES = [1.0, 1e6, 1e14, 1e17, 1e30, 1e300]  # twice the sensitivity over epsil
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("fraction", [Fraction(1, 2), Fraction(3, 20), Fraction(19, 20)])
+@pytest.mark.parametrize("fraction", [Fraction(1, 2), Fraction(19, 20)])
 def test_a_record_changes_the_scores_of_quantiles_by_the_sensitivity_at_most(
     scale: float, fraction: Fraction
 ) -> None:

@@ -206,7 +206,7 @@ class TestChoose:
 
         assert abs(scores[0] - scores[1]) <= 1
 
-    @pytest.mark.parametrize("total", [1e3, 2.0**33, 2.0**40, 2.0**44, 1e17, 1e300])
+    @pytest.mark.parametrize("total", [1e3, 2.0**33, 2.0**44, 1e17, 1e300])
     def test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is(self, total):
         rng = np.random.default_rng(3)
         clique = ("a", "c")
@@ -273,7 +273,7 @@ def estimates() -> list[FloatArray]:
     return [rng.uniform(0, 100, WIDE.shape(pair)) for pair in PAIRS]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_a_choice_among_some_is_the_one_among_them_alone(seed: int) -> None:
     # So small a budget chooses nearly blindly.
     kept = np.flatnonzero(SOME)

@@ -14,7 +14,7 @@ def event(noise_multiplier: float = 1.3, clip: float = 0.7, cells: int = 50) -> 
     return TrainingEvent(noise_multiplier, 0.1, 10, clip, cells, 1e-6)
 
 
-@pytest.mark.parametrize("cells", [1, 2, 50, 1000, 88_000])
+@pytest.mark.parametrize("cells", [1, 50, 1000, 88_000])
 def test_a_vector_as_long_as_the_clip_moves_a_rounded_sum_by_the_sensitivity_at_most(cells: int) -> None:
     grid = Grid(0.7, cells)
     generator = np.random.default_rng(cells)
@@ -38,7 +38,7 @@ def test_rounding_can_move_each_cell_by_a_whole_step() -> None:
     assert np.abs(grid.rounded(high) - grid.rounded(low)).sum() == 100
 
 
-@pytest.mark.parametrize("cells", [1, 50, 88_000, 10**8])
+@pytest.mark.parametrize("cells", [1, 88_000, 10**8])
 def test_the_sensitivity_grows_by_little(cells: int) -> None:
     grid = Grid(1.0, cells)
 

@@ -152,8 +152,13 @@ def by_loop(losses, parameters, codes, clip: float, *, of_parts: bool = False):
 
 
 class TestClippedSum:
-    @pytest.mark.parametrize("name", NETWORKS)
-    @pytest.mark.parametrize("quantile", [0.0, 0.5, 1.0])
+    @pytest.mark.parametrize(
+        ("name", "quantile"),
+        [
+            *((name, 0.5) for name in NETWORKS),
+            *((name, q) for name in ("layers", "twice") for q in (0.0, 1.0)),
+        ],
+    )
     def test_is_that_of_a_loop_over_records(self, name: str, quantile: float) -> None:
         losses, parameters, codes = setting(name)
         _, lengths = by_loop(losses, parameters, codes, 1.0)
@@ -183,8 +188,10 @@ class TestClippedSum:
         assert all(float(g.abs().max()) == 0 for g in found.values())
         assert {k: g.shape for k, g in found.items()} == {k: p.shape for k, p in parameters.items()}
 
-    @pytest.mark.parametrize("bad", [math.nan, math.inf])
-    @pytest.mark.parametrize("name", ["layers", "sequence", "functional"])
+    @pytest.mark.parametrize(
+        ("name", "bad"),
+        [("layers", math.nan), ("layers", math.inf), ("sequence", math.nan), ("functional", math.inf)],
+    )
     def test_leaves_out_a_record_whose_gradient_is_no_number(self, name: str, bad: float) -> None:
         losses, parameters, codes = setting(name)
 

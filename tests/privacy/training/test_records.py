@@ -304,7 +304,8 @@ class TestExact:
 
         records = opened.records.exact(step="train")
 
-        assert [c.tolist() for c in records.codes] == [[0, 2, 1], [1, 0, 1]]
+        assert repr(records) == "OpenRecords()"
+        assert [c.tolist() for c in records.table.codes] == [[0, 2, 1], [1, 0, 1]]
         assert [(e.step, e.event) for e in opened.tables.ledger.entries] == [("train", ExactEvent("records"))]
 
     def test_merged_codes_come_merged(self) -> None:
@@ -312,7 +313,7 @@ class TestExact:
 
         records = doors(NO_PRIVACY).recoded(recoding).records.exact(step="train")
 
-        assert records.column("a").tolist() == [0, 1, 1]
+        assert records.table.column("a").tolist() == [0, 1, 1]
 
     def test_a_journal_holds_that_they_were_read_and_none_of_them(self) -> None:
         journal = MemoryJournal()

@@ -62,15 +62,16 @@ def p_value(draws: np.ndarray, sigma: float) -> float:
 
 
 class TestDraws:
-    @pytest.mark.parametrize("source", ["secure", "seeded"])
-    @pytest.mark.parametrize("sigma", SIGMAS)
+    @pytest.mark.parametrize(
+        ("sigma", "source"),
+        [*((sigma, "secure") for sigma in SIGMAS), *((sigma, "seeded") for sigma in (SIGMAS[0], SIGMAS[-1]))],
+    )
     def test_follow_the_discrete_gaussian(self, sigma: float, source: str) -> None:
         drawn = gaussian_draws(DRAWS, sigma, os.urandom if source == "secure" else seeded())
 
         assert p_value(drawn, sigma) > LEAST_P
 
-    @pytest.mark.parametrize("wrong", [0.5, 0.95, 1.05])
-    @pytest.mark.parametrize("sigma", [33.3, 1e6])
+    @pytest.mark.parametrize(("sigma", "wrong"), [(33.3, 0.5), (33.3, 0.95), (33.3, 1.05), (1e6, 1.05)])
     def test_of_a_wrong_scale_are_told_apart(self, sigma: float, wrong: float) -> None:
         assert p_value(gaussian_draws(DRAWS, sigma * wrong, seeded()), sigma) < LEAST_P
 
@@ -111,7 +112,7 @@ class TestDraws:
 
 
 class TestStaircase:
-    @pytest.mark.parametrize("sigma", [*SIGMAS, 2.0**40, 1.0000001, 31.99999, 32.0])
+    @pytest.mark.parametrize("sigma", [1.0, 2.7, 3.5e9, 2.0**40, 1.0000001, 31.99999, 32.0])
     def test_covers_the_bell_and_fills_all_units(self, sigma: float) -> None:
         stairs = vector_samplers._staircase(sigma)
         width = 1 << stairs.width_bits
@@ -188,7 +189,7 @@ class TestUndecided:
 
 
 class TestRecords:
-    @pytest.mark.parametrize("rate", [0.5, 0.01, 1 / 256, 0.9999, 1e-4])
+    @pytest.mark.parametrize("rate", [0.5, 1 / 256, 0.9999, 1e-4])
     def test_are_taken_at_their_rate(self, rate: float) -> None:
         n = 400_000
 

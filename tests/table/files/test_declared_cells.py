@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from corners import thorough_but
 
 import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, SchemaError
@@ -358,11 +357,9 @@ def number(format: str, **other: object) -> Numeric:
 
 CASES: list[tuple[Column, list[str]]] = [
     (day("%d/%m/%Y"), ["31/12/2020", "05/01/2021"]),
-    (day("%m/%d/%Y"), ["12/31/2020", "01/05/2021"]),
     (day("%-m/%-d/%Y"), ["12/31/2020", "1/5/2021"]),
     (day("%d.%m.%y"), ["31.12.20", "05.01.99"]),
     (day("%Y%m%d"), ["20201231", "19990105"]),
-    (day("%d-%b-%Y"), ["31-Dec-2020", "05-Jan-2021"]),
     (day("%b-%Y"), ["Dec-2011", "Jan-2012"]),
     (day("%d %B %Y"), ["31 December 2020", "05 May 2021"]),
     (time("%Y-%m-%d %H:%M:%S"), ["2013-08-13 06:03:42", "2013-08-13 00:00:00"]),
@@ -375,7 +372,6 @@ CASES: list[tuple[Column, list[str]]] = [
     (time("%d/%m/%Y %H:%M:%S", timezone="Europe/Paris"), ["13/08/2013 06:03:42"]),
     (number("1234,5"), ["-1234,25", "12", "0,001"]),
     (number("1234,50", decimals=2), ["1234,25", "12,00"]),
-    (number("1234.50", decimals=1), ["1234.20", "12.00"]),
     (number("1234.500", decimals=2), ["1234.250", "12.000"]),
     (number("1234.50", integer=True), ["1234.00", "-12.00"]),
     (number("1234.0"), ["1234.25", "12.0"]),
@@ -390,13 +386,19 @@ CASES: list[tuple[Column, list[str]]] = [
     (number("1234.0", integer=True), ["12.0", "7.0"]),
 ]
 
-DIALECTS = [Dialect(","), Dialect(";"), Dialect("|", quoted=True)]
+# Every form once, and those of each kind and with a comma by other separators too.
+WRITTEN = [
+    *((column, cells, Dialect(";")) for column, cells in CASES),
+    *(
+        pytest.param(column, cells, dialect, marks=pytest.mark.thorough)
+        for column, cells in CASES
+        if column.format in ("%d/%m/%Y", "%Y-%m-%dT%H:%M:%SZ", "1234,5", "1,234", "$1,234.50")
+        for dialect in (Dialect(","), Dialect("|", quoted=True))
+    ),
+]
 
 
-@pytest.mark.parametrize(("column", "cells"), CASES, ids=lambda x: getattr(x, "format", ""))
-@pytest.mark.parametrize(
-    "dialect", thorough_but([Dialect(";")], [Dialect(","), Dialect(";"), Dialect("|", quoted=True)]), ids=str
-)
+@pytest.mark.parametrize(("column", "cells", "dialect"), WRITTEN, ids=lambda x: getattr(x, "format", ""))
 def test_a_file_comes_out_as_it_was(
     column: Column, cells: list[str], dialect: Dialect, tmp_path: Path
 ) -> None:
@@ -420,7 +422,8 @@ def test_a_file_comes_out_as_it_was(
     assert (tmp_path / "out.csv").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize(("column", "cells"), CASES, ids=lambda x: getattr(x, "format", ""))
+# The forms are those above: some of each kind are enough.
+@pytest.mark.parametrize(("column", "cells"), CASES[::3], ids=lambda x: getattr(x, "format", ""))
 @pytest.mark.thorough
 def test_a_frame_of_the_same_texts_is_read_alike(column: Column, cells: list[str], tmp_path: Path) -> None:
     pd.DataFrame({"x": cells}).to_csv(tmp_path / "in.csv", index=False)

@@ -62,8 +62,7 @@ def empty(n: int) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("n", [0, 1, 30])
-@pytest.mark.parametrize("library", [0, 1])
+@pytest.mark.parametrize(("library", "n"), [(0, 0), (0, 30), (1, 1)])
 @pytest.mark.thorough
 def test_they_are_learned_as_missing(library: int, n: int) -> None:
     release = st.Independent(epsilon=5.0, seed=0).fit(empty(n)[library], st.Schema(COLUMNS))
@@ -240,6 +239,18 @@ class TestStoredOtherwise:
         "numbers as truth": (Numeric(0, 1, integer=True), ["TRUE", "0"], [1, 0]),
         "other codes as integers": (Categorical(("1",), open=True), [1, 5], ["1", "other"]),
     }
+    # One for each kind that objects may be declared as, and for each rule of what they mean.
+    BESIDE = (
+        *(
+            "days as text",
+            "times of a zone where none is declared",
+            "days as categories",
+            "times as categories",
+        ),
+        *("numbers as text", "text codes as floats", "the same as text", "codes of which two are one number"),
+        *("flags as decimals", "text flags beside others", "whole flags as booleans", "numbers as truth"),
+        "other codes as integers",
+    )
 
     @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore:.*stored with a time zone")
@@ -258,7 +269,7 @@ class TestStoredOtherwise:
 
     @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore:.*stored with a time zone")
-    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("case", BESIDE)
     def test_objects_beside_others_are_read_alike(self, case: str) -> None:
         column, cells, _ = self.CASES[case]
         schema = st.Schema({"x": column})
@@ -318,7 +329,7 @@ class TestStoredOtherwise:
 
                 assert raw.missing.tolist() == [False, missing]
 
-    @pytest.mark.parametrize("label", ["", "None", "NA", "n/a"])
+    @pytest.mark.parametrize("label", ["", "NA"])
     def test_a_frame_that_pandas_reads_fits_the_schema_of_its_file(self, label: str, tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_text(f'x,paid\n"{label}",1.5\nb, \n"{label}",2\n')
         columns = {"x": Categorical((label, "b")), "paid": Numeric(0, 9, nullable=True)}

@@ -68,9 +68,7 @@ def test_an_interrupt_ends_the_making_of_a_frame_within_a_slice(monkeypatch: pyt
     assert made == [10, 10]
 
 
-@pytest.mark.parametrize(
-    "kind", ["int64", "float64", "Int64", "Float64", "boolean", "datetime64[us]", "object"]
-)
+@pytest.mark.parametrize("kind", ["int64", "Int64", "boolean", "datetime64[us]", "object"])
 def test_no_slice_is_longer_than_it_may_be(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raw, "CELLS_AT_ONCE", 10)
     lengths: list[int] = []

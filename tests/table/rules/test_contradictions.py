@@ -86,7 +86,7 @@ def test_rules_that_only_rows_with_missing_cells_satisfy_draw_a_warning():
         Schema(WIDE, rules=Rules(require=["y < z", "z < y"]))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.thorough
 def test_comparisons_are_refused_exactly_if_no_row_satisfies_them(seed):
     rng = np.random.default_rng(seed)

@@ -18,16 +18,10 @@ ATTACKS = [
     # files, settings, the machine
     "read_csv('/etc/passwd')",
     "read_text('/etc/passwd') = s",
-    "read_blob('/etc/passwd') = s",
     "getenv('HOME') = s",
     "current_setting('home_directory') = s",
-    "getvariable('x') = s",
-    "pg_read_file('/etc/passwd') = s",
-    "version() = s",
-    "current_database() = s",
     "query('SELECT 1')",
     "query_table('x')",
-    "parse_filename('x') = s",
     # other rows, other tables, other statements
     "(SELECT 1) = a",
     "(SELECT content FROM read_text('/etc/passwd')) = s",
@@ -85,26 +79,17 @@ ATTACKS = [
     "now() > day",
     "current_date > day",
     "current_timestamp > day",
-    "today() > day",
     "age(day) > INTERVAL 3 DAY",
     "random() > a",
     "uuid() = s",
-    "setseed(0.5) IS NULL",
     "nextval('x') = a",
-    "txid_current() > a",
     # memory
     "repeat('x', 1000000000) = s",
     "lpad(s, 1000000000, 'x') = s",
-    "rpad(s, 1000000000, 'x') = s",
     "printf('%1000000000d', a) = s",
-    "format('{:1000000000}', a) = s",
-    "bar(a, 0, 1, 1000000000) = s",
     "replace(s, 'a', 'aaaaaaaaaaaaaaaaaaaa') = s",
     "regexp_replace(s, 'a', 'aaaaaaaaaaaaaaaaaaaa', 'g') = s",
-    "string_split(s, 'a') = s",
-    "regexp_extract_all(s, 'a') = s",
     "array_to_string([s, s], s) = s",
-    "factorial(1000000) = a",
     # names that hide what they are
     "main.abs(a) > 1",
     "system.main.abs(a) > 1",
@@ -123,9 +108,6 @@ ATTACKS = [
     "try(a / 0) > 1",
     "GROUPING(a) > 0",
     "error('x') = s",
-    "write_log('x') IS NULL",
-    "pg_sleep(1) IS NULL",
-    "sleep_ms(100) IS NULL",
 ]
 
 
@@ -162,6 +144,8 @@ def test_nothing_that_grows_without_bound_or_differs_from_run_to_run_is_listed()
         "repeat", "lpad", "rpad", "printf", "format", "replace", "regexp_replace", "range", "generate_series", "random",
         "uuid", "now", "today", "getenv", "current_setting", "read_csv", "read_text", "query", "error", "list_value",
         "struct_pack", "row", "sum", "count", "min", "max", "strftime", "strptime", "translate", "bar", "string_agg",
+        "read_blob", "getvariable", "pg_read_file", "version", "current_database", "parse_filename", "setseed",
+        "txid_current", "string_split", "regexp_extract_all", "factorial", "write_log", "pg_sleep", "sleep_ms",
     }  # fmt: skip
 
     assert not undue & FUNCTIONS
@@ -190,14 +174,12 @@ class TestWhatPasses:
     @pytest.mark.parametrize(
         ("text", "columns"),
         [
-            ("a + b", ("a", "b")),
             ("A", ("A",)),
             ("\"capital-gain\" > 0 AND NOT (s = 'x')", ("capital-gain", "s")),
             ('"x.y" IS NOT NULL', ("x.y",)),
             ("CASE s WHEN 'u' THEN 1 WHEN 'v' THEN 2 ELSE 0 END", ("s",)),
             ("a BETWEEN 1 AND b OR s IN ('x', 'y') OR s LIKE 'z%'", ("a", "b", "s")),
             ("dayofweek(day) IN (0, 6)", ("day",)),
-            ("day + INTERVAL 3 DAY > DATE '2020-01-01'", ("day",)),
             ("extract(year FROM day) = 2020", ("day",)),
             ("date_diff('day', day, DATE '2020-01-01')", ("day",)),
             ("coalesce(a, 0) + nullif(b, 1)", ("a", "b")),
@@ -225,6 +207,9 @@ class TestWhatPasses:
         with pytest.raises(SchemaError, match="put the name in double quotes"):
             read_expression("x.y > 0", NAMES)
 
-    def test_levels_up_to_the_limit_pass(self):
-        # Each level of NOT is one level of the tree, and the column another.
-        read_expression("NOT " * (MOST_LEVELS - 1) + "TRUE", NAMES)
+    def test_levels_pass_up_to_the_limit_alone(self):
+        # Each NOT is a level above the constant, whose own is the last that passes.
+        read_expression("NOT " * MOST_LEVELS + "TRUE", NAMES)
+
+        with pytest.raises(SchemaError, match="nested too deep"):
+            read_expression("NOT " * (MOST_LEVELS + 1) + "TRUE", NAMES)

@@ -68,23 +68,7 @@ def test_more_rows_than_keys_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [
-        "",
-        7,
-        "[A-Z",
-        "a|b",
-        "(ab)",
-        "a*",
-        "a+",
-        r"\w{3}",
-        ".{3}",
-        "[^a]",
-        r"\d{0}",
-        r"\d{2,3}",
-        "a{",
-        "^a$",
-        "a\\",
-    ],
+    ["", 7, "[A-Z", "a|b", "(ab)", "a*", r"\w{3}", "[^a]", r"\d{0}", r"\d{2,3}", "a{", "^a$", "a\\"],
 )
 def test_others_are_refused(pattern: object) -> None:
     with pytest.raises(SchemaError, match="pattern"):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.sorted_points import (
     CUTS_AHEAD,
     FRACTION_STEPS,
@@ -150,11 +151,7 @@ class ColumnCurator:
             [k] noisy sums.
         """
         event = counting_event(
-            self._ledger,
-            share,
-            sensitivity=FRACTION_STEPS,
-            cells=len(edges) - 1,
-            of_units=self._of_units,
+            self._ledger, share, sensitivity=FRACTION_STEPS, cells=len(edges) - 1, of_units=self._of_units
         )
 
         def draw(token: Token) -> NoisyArray:
@@ -201,16 +198,12 @@ class ColumnCurator:
             first, end, low, high = open_parts.pop()
             if first == end:
                 continue
-            middle = (first + end) // 2
-            within = slice(low, high + 1)
-            chosen[middle] = low + self._quantile(
-                ranks[within],
-                log_widths[within],
-                fractions[middle],
-                share=Fraction(share) / len(fractions),
-                step=step,
-                query=[cells, low, high, fractions[middle]],
-            )
+            middle, within = (first + end) // 2, slice(low, high + 1)
+            fraction, each = fractions[middle], Fraction(share) / len(fractions)
+            event, scale = self._choice("quantile", each, candidates=high + 1 - low)
+            scores = quantile_scores(ranks[within], self._sorted().size, fraction, log_widths[within], scale)
+            query = [cells, low, high, fraction]
+            chosen[middle] = low + self._chosen(event, *scores, step=step, query=query)
             open_parts.append((middle + 1, end, chosen[middle], high))
             open_parts.append((first, middle, low, chosen[middle]))
         return chosen
@@ -242,14 +235,9 @@ class ColumnCurator:
         event, scale = self._choice("window", share, candidates=len(windows))
         ends = self._sorted().ranks([end for window in windows for end in window]).reshape(-1, 2)
         counts = ends[:, 1] - ends[:, 0]
-        scores = Sensitive(shortfall_scores(counts, enough, np.array(merits), np.array(log_weights), scale))
-
-        def draw(token: Token) -> NoisyArray:
-            return np.asarray([choose(token, self._source, scores, score_sensitivity=1.0)])
-
-        return int(
-            self._answer(event, step=step, query=[*windows, *merits, *log_weights, enough], draw=draw)[0]
-        )
+        scores = shortfall_scores(counts, enough, np.array(merits), np.array(log_weights), scale)
+        query = [*windows, *merits, *log_weights, enough]
+        return self._chosen(event, scores, 1.0, step=step, query=query)
 
     def _choice(self, what: str, share: Fraction | float, *, candidates: int) -> tuple[Event, float]:
         """Return the choice that a share buys, and the divisor of a score of sensitivity one in it."""
@@ -258,20 +246,9 @@ class ColumnCurator:
         )
         return event, 2 / event.epsilon if isinstance(event, ExponentialEvent) else 0.0
 
-    def _quantile(
-        self,
-        ranks: NDArray[np.int64],
-        log_widths: NDArray[np.float64],
-        fraction: Fraction,
-        *,
-        share: Fraction,
-        step: str,
-        query: Sequence[Any],
+    def _chosen(
+        self, event: Event, scores: FloatArray, sensitivity: float, *, step: str, query: Sequence[Any]
     ) -> int:
-        """Select one of some cells by the ranks of their lower edges and their widths."""
-        event, scale = self._choice("quantile", share, candidates=ranks.size)
-        scores, sensitivity = quantile_scores(ranks, self._sorted().size, fraction, log_widths, scale)
-
         def draw(token: Token) -> NoisyArray:
             return np.asarray([choose(token, self._source, Sensitive(scores), sensitivity)])
 
@@ -329,9 +306,7 @@ class ColumnCurator:
     ) -> tuple[list[Any], NDArray[np.int64]]:
         """Release the values whose noisy count reaches a threshold, with their noisy counts.
 
-        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`. For each count c
-        it is asked of max(c - least + 1, 0), which changes by at most as much, so that the guarantee is the same, and
-        least - 1 is added to the answer. Values of fewer records need not be known.
+        The question by which categories are found, asked of the exact values: see `mechanisms.frequent`.
 
         Args:
             most: Largest number of values; of more, those with the largest noisy counts are taken: post-processing.

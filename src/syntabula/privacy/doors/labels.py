@@ -53,16 +53,14 @@ class LabelCurator:
             those with the smallest noisy counts are left out, which is post-processing.
         """
         event = bought(self._ledger, share, ThresholdEvent, what="categories", failure=delta)
-        longest = None if self._ledger.budget.currency == "none" else LONGEST
+        longest = LONGEST if self.is_private else None
 
         def draw(token: Token) -> NoisyArray:
-            every = self._counts.reveal_inside_privacy()
-            counts = {label: count - (least - 1) for label, count in every.items() if count >= least}
-            labels = sorted((x for x in counts if x is not None), key=str)
-            present: list[CellText] = [*labels, *([None] if None in counts else [])]
+            counts = self._counts.reveal_inside_privacy()
+            present = [label for label, count in counts.items() if count >= least]
+            present.sort(key=lambda label: (label is None, str(label)))
             exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
-            kept, noisy = frequent(token, self._source, exact)
-            noisy = noisy + (least - 1)
+            kept, noisy = frequent(token, self._source, exact, least=least)
             # Labels, not their positions among those that occur, which would reveal how many occur.
             released = [(present[i], n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)]
             return _as_bytes(released if longest is None else _that_fit(released, longest))

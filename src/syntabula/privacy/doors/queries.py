@@ -38,11 +38,7 @@ class CellCurator:
 
     One record changes a single cell of each marginal, by one. So the score of a cell (its distance to an estimate)
     has sensitivity 1, and so has each marginal whose cells are measured. Shares, steps and errors of queries are those of
-    a `Curator`.
-
-    Args:
-        curator: Holds the table.
-        cliques: The marginals whose cells may be queried.
+    a `Curator`. The cliques are the marginals whose cells may be queried.
     """
 
     def __init__(self, curator: Curator, cliques: Sequence[Clique]) -> None:
@@ -69,16 +65,14 @@ class CellCurator:
         left = np.ones(self._ends[-1], dtype=bool)
         left[[self._position(*cell) for cell in without]] = False
         candidates = np.flatnonzero(left)
-        if len(estimates) != len(self._cliques) or not candidates.size:
-            raise ArgumentError("choose needs an estimate for each clique, and at least one candidate")
+        if not candidates.size:
+            raise ArgumentError("choose needs at least one candidate")
         curator = self._curator
-        if any(np.shape(e) != curator.domain.shape(c) for c, e in zip(self._cliques, estimates, strict=True)):
-            raise ArgumentError("each estimate must have the shape of its clique")
+        curator._check_estimates(self._cliques, estimates)
         curator._engine.check_memory(curator._missing(self._cliques))
 
         def draw(token: Token) -> NoisyArray:
             believed = np.concatenate([np.ravel(e) for e in estimates])
-            curator._fill_cache(self._cliques)
             exact = curator._joined(self._cliques, ()).reveal_inside_privacy()
             scores = Sensitive(differences(exact, believed)[candidates])
             return np.asarray([choose(token, curator._source, scores, score_sensitivity=1.0)])
@@ -152,7 +146,7 @@ class ThresholdCurator:
 
     Args:
         curator: Holds the table.
-        thresholds: Thresholds from public facts, over columns of the curator's domain.
+        thresholds: From public facts, over columns of the curator's domain.
 
     Raises:
         ArgumentError: If a threshold has the name of a column.
@@ -252,15 +246,8 @@ def with_thresholds(curator: Curator, thresholds: Mapping[str, LinearThreshold])
     """Return a curator of the same table with a column for each threshold, on the same ledger.
 
     A threshold maps each record independently, so neighbours stay neighbours, and a marginal of such columns has the
-    same sensitivity as any other; the thresholds themselves must come from public facts.
-
-    Args:
-        curator: Holds the table.
-        thresholds: By the name of their column, over columns of the domain.
-
-    Raises:
-        ArgumentError: If a name is taken.
-        SchemaError: If a threshold is over an unknown column.
+    same sensitivity as any other; the thresholds themselves, by the name of their column, must come from public facts.
+    Raises as `ThresholdCurator` does.
     """
     if set(thresholds) & set(curator.domain.columns):
         raise ArgumentError("a threshold has the name of a column; rename the column")

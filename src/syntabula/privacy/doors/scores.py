@@ -60,11 +60,7 @@ def differences(counts: NDArray[np.int64], estimate: FloatArray) -> FloatArray:
     """Return each cell's distance from its estimate, at most 2^31: one record changes it by at most one, exactly.
 
     Below 2^31 all differences are exact on the grid. If an estimate is too large for that, the difference is clipped
-    to 2^31 for every count.
-
-    Args:
-        counts: Exact counts, any shape.
-        estimate: Expected counts, of the same shape.
+    to 2^31 for every count. Exact counts may have any shape, which is that of the estimate.
     """
     far: FloatArray = np.minimum(np.abs(counts - on_grid(estimate)), _FARTHEST)
     return far
@@ -74,14 +70,10 @@ def distances(counts: Sequence[NDArray[np.int64]], estimates: Sequence[FloatArra
     """Return the L1 distances of counts and estimates [tables], at most 2^31; one record changes each by at most one.
 
     This is exact: sums below 2^43 records are exact in any order, and larger ones are clipped to 2^31 anyway. Many
-    small tables are processed at a time.
-
-    Args:
-        counts: Exact counts, of any shapes.
-        estimates: Expected counts, of the same shapes.
+    small tables, of the shapes of their estimates, are processed at a time.
     """
     found = np.empty(len(counts))
-    for start, stop in _batches([table.size for table in counts]):
+    for start, stop in _runs([table.size for table in counts], _CELLS_AT_ONCE):
         exact = np.concatenate([table.ravel() for table in counts[start:stop]])
         believed = np.concatenate([np.ravel(table) for table in estimates[start:stop]])
         starts = np.cumsum([0, *(table.size for table in counts[start : stop - 1])])
@@ -95,11 +87,11 @@ def row_distances(counts: NDArray[np.int64], estimates: FloatArray) -> FloatArra
     return far
 
 
-def _batches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the start and stop of runs of tables with few cells in total, or of a single table."""
+def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and stop of runs of tables with at most so many cells in all, or of a single larger table."""
     start, cells = 0, 0
     for position, size in enumerate(sizes):
-        if position > start and cells + size > _CELLS_AT_ONCE:
+        if position > start and cells + size > most:
             yield start, position
             start, cells = position, 0
         cells += size
@@ -130,16 +122,8 @@ def dependence_steps(counts: NDArray[np.int64]) -> int:
 
 def batches(domain: Domain, families: Sequence[Clique]) -> Iterator[list[Clique]]:
     """Yield the families in parts whose counts need bounded memory, decided by the domain alone."""
-    batch: list[Clique] = []
-    cells = 0
-    for family in families:
-        if batch and cells + domain.cells(family) > _FAMILY_CELLS_AT_ONCE:
-            yield batch
-            batch, cells = [], 0
-        batch.append(family)
-        cells += domain.cells(family)
-    if batch:
-        yield batch
+    for start, stop in _runs([domain.cells(family) for family in families], _FAMILY_CELLS_AT_ONCE):
+        yield list(families[start:stop])
 
 
 def first_batch(engine: CountingEngine, cliques: list[Clique], ahead: Sequence[Clique]) -> list[Clique]:
@@ -161,7 +145,6 @@ class Weighing:
     Attributes:
         weights: Above 0 [candidates].
         penalties: Numbers of records, independent of the data [candidates].
-
     """
 
     weights: FloatArray
@@ -254,22 +237,15 @@ def frequent_values(
     least: int,
     most: int,
 ) -> NoisyArray:
-    """Return the bytes of the values whose noisy counts are released, in ascending order, and of these counts.
+    """Return the bytes of the values of a column that are released, in ascending order, and of their noisy counts.
 
-    Args:
-        token: Pays for the noise.
-        noise: Draws it.
-        points: The values of a column (sensitive).
-        public: Values that are released whatever their count [k], ascending, of the type of the others.
-        least: Number of records below which another value is not released.
-        most: Largest number of other values; of more, those with the largest noisy counts are kept.
+    For the arguments see `ColumnCurator.frequent`; `public` ascends, and has the type of the other values.
     """
     shared = points.shared(least)
     others = shared.where(~np.isin(shared.values, public))
-    exact = np.concatenate([points.counts_of(public), others.counts - (least - 1)])
-    kept, noisy = frequent(token, noise, Sensitive(exact), public.size)
+    exact = np.concatenate([points.counts_of(public), others.counts])
+    kept, counts = frequent(token, noise, Sensitive(exact), public.size, least)
     is_other = kept >= public.size
-    counts = noisy + np.where(is_other, least - 1, 0)
     # Values, not their positions among those that occur, which would reveal how many occur.
     values = np.concatenate([public, others.values])[kept]
     places = np.flatnonzero(is_other)

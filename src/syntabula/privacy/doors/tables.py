@@ -28,7 +28,7 @@ from syntabula.privacy.events import Event, ExponentialEvent
 from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.pricing import bought, standard_deviation, vector_event
+from syntabula.privacy.pricing import bought, counting_event, standard_deviation
 from syntabula.privacy.resume import answer, fingerprint
 from syntabula.privacy.units import RecordUnits
 
@@ -42,11 +42,10 @@ CACHED_CELLS = 50_000_000
 class Curator:
     """Holds a sensitive table and a ledger; measures marginals and selects cliques under privacy.
 
-    Neighbouring tables differ by adding or removing one record. One record changes one cell of a
-    marginal by one, so k marginals that are measured together have L1 sensitivity k and squared L2
-    sensitivity k, and the L1 distance between a marginal and a fixed table has sensitivity 1. These
-    sensitivities are computed here, from the query; no caller passes one in. Where neighbours differ by all rows of a
-    unit, `privacy.rules` turns them into those for its rows.
+    One record changes one cell of a marginal by one, so k marginals that are measured together have L1 sensitivity k and
+    squared L2 sensitivity k, and the L1 distance between a marginal and a fixed table has sensitivity 1. These
+    sensitivities, to one record, are computed here, from the query; no caller passes one in. Where neighbours differ by
+    all rows of a unit, `privacy.rules` turns them into those for its rows.
 
     Each query takes the `step` that the ledger names its spend by, and its cost as a `share` of the ledger's allowance, a
     Fraction or float in (0, 1]; the allowance is the whole budget unless an earlier run has spent part of it. It raises
@@ -88,10 +87,9 @@ class Curator:
         return self._ledger.budget.currency != "none"
 
     def recoded(self, recoding: Recoding) -> Curator:
-        """Return a curator of the same table with codes merged, on the same ledger.
+        """Return a curator of the same table with codes merged, by public facts or released values, on the same ledger.
 
-        Merging codes maps each record independently, so neighbours stay neighbours; the recoding itself
-        must come from public facts or released values.
+        Merging codes maps each record independently, so neighbours stay neighbours.
         """
         if recoding.domain != self.domain:
             raise ArgumentError("the recoding's domain differs from the curator's")
@@ -102,14 +100,11 @@ class Curator:
     def measure(
         self, cliques: Sequence[Clique], *, share: Fraction | float, step: str, ahead: Sequence[Clique] = ()
     ) -> list[Measurement]:
-        """Release noisy counts of some marginals, all with the same noise.
+        """Release noisy counts of some marginals, all with the same noise: one measurement per clique, of its shape.
 
         Args:
             cliques: At least one clique; a clique named twice is measured (and paid for) twice.
             ahead: Those that will be measured next, which are counted in the same pass as far as there is memory.
-
-        Returns:
-            One measurement per clique, with values of the clique's shape.
         """
         if not cliques:
             raise ArgumentError("measure needs at least one clique")
@@ -153,29 +148,16 @@ class Curator:
         """Release how far some marginals are from estimates of them: the sum of their L1 distances, in records.
 
         One record changes each distance by at most one, exactly (`doors.scores.distances`), and all of k cliques by at
-        most k: the sensitivity of the sum.
+        most k: the sensitivity of the sum. Noise may make it negative.
 
         Args:
             cliques: At least one clique.
             estimates: Expected counts of each, of the clique's shape, from public facts and released values.
-
-        Returns:
-            The noisy sum, which noise may make negative.
-
-        Raises:
-            ArgumentError: If the estimates do not match the cliques in number or shape.
         """
         self._check_estimates(cliques, estimates)
         self._engine.check_memory(self._missing(cliques))
         steps = len(cliques) * STEPS_PER_RECORD
-        event = vector_event(
-            self._ledger,
-            share,
-            l1_sensitivity=steps,
-            l2_sensitivity_squared=steps**2,
-            cells=1,
-            what="distance of marginals",
-        )
+        event = counting_event(self._ledger, share, sensitivity=steps, cells=1, what="distance of marginals")
 
         def draw(token: Token) -> NoisyArray:
             self._fill_cache(cliques)
@@ -199,29 +181,26 @@ class Curator:
             families: At least one clique, each of two columns or more.
 
         Returns:
-            One noisy dependence per family, which noise may make negative.
+            One dependence per family, which noise may make negative.
         """
         self._check_families(families)
+        n, what = len(families), "dependences"
+        event = counting_event(
+            self._ledger, share, sensitivity=SENSITIVITY_STEPS, at_once=n, cells=n, what=what
+        )
 
         def draw(token: Token) -> NoisyArray:
             exact = Sensitive(np.array(self._exact_dependences(families), dtype=np.int64))
             return noisy_counts(token, self._source, exact)
 
-        noisy = self._answer(self._dependence_noise(len(families), share), step, families, draw)
-        released: FloatArray = noisy / STEPS_PER_RECORD
+        released: FloatArray = self._answer(event, step, families, draw) / STEPS_PER_RECORD
         return released
 
     def choose_dependent(self, families: Sequence[Clique], *, share: Fraction | float, step: str) -> int:
-        """Select the family whose last column depends most on the others, by the exponential mechanism.
+        """Return the position of the family whose last column depends most on the others, by the exponential mechanism.
 
         The score of a family is its dependence in records, with sensitivity 4 (see `measure_dependence`); that of a
         single column is 0.
-
-        Args:
-            families: At least one clique.
-
-        Returns:
-            The position of the chosen family.
         """
         self._check_families(families)
 
@@ -244,16 +223,6 @@ class Curator:
             raise ArgumentError("families must hold at least one family, each with at least one column")
         for batch in batches(self._engine.domain, families):
             self._engine.check_memory(batch)
-
-    def _dependence_noise(self, n_families: int, share: Fraction | float) -> Event:
-        return vector_event(
-            self._ledger,
-            share,
-            l1_sensitivity=n_families * SENSITIVITY_STEPS,
-            l2_sensitivity_squared=n_families * SENSITIVITY_STEPS**2,
-            cells=n_families,
-            what="dependences",
-        )
 
     def _records(self) -> EncodedTable:
         """Return all records, for `RecordCurator`, which knows when that is allowed."""
@@ -278,9 +247,7 @@ class Curator:
     def _noise(self, n_cliques: int, cells: int, share: Fraction | float) -> tuple[Event, float]:
         """Return the event and the standard deviation of the noise for cliques that are counted together."""
         # A record is in one cell of each.
-        event = vector_event(
-            self._ledger, share, l1_sensitivity=n_cliques, l2_sensitivity_squared=n_cliques, cells=cells
-        )
+        event = counting_event(self._ledger, share, sensitivity=1, at_once=n_cliques, cells=cells)
         return event, standard_deviation(event)
 
     def _exact(self, clique: Clique) -> Sensitive[NDArray[np.int64]]:

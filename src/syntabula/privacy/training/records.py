@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, positive, real
 from syntabula._extras import require
 from syntabula.errors import ArgumentError, BudgetError
-from syntabula.marginals.domain import EncodedTable
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExactEvent, TrainingEvent
 from syntabula.privacy.journal import Checkpoint
@@ -22,6 +21,7 @@ from syntabula.privacy.mechanisms import Sensitive, require_cells, revealed
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.resume import fingerprint
+from syntabula.privacy.training.exact import OpenRecords
 from syntabula.privacy.training.grid import Grid, noise_scale
 from syntabula.privacy.training.per_record import Losses, clipped_sum, require_separate
 
@@ -73,7 +73,7 @@ class RecordCurator:
     def __init__(self, curator: Curator) -> None:
         self._curator = curator
 
-    def exact(self, *, step: str) -> EncodedTable:
+    def exact(self, *, step: str) -> OpenRecords:
         """Return all records as they are. A journal holds that this was done, and no record.
 
         Args:
@@ -87,8 +87,9 @@ class RecordCurator:
             raise BudgetError(
                 "records leave their door only where privacy is switched off; use Budget.none()"
             )
-        ledger.spend(ExactEvent("records"), step=step).consume()
-        return self._curator._records()
+        token = ledger.spend(ExactEvent("records"), step=step)
+        token.consume()
+        return OpenRecords(self._curator._records(), ledger, token)
 
     @property
     def most_rate(self) -> float:
