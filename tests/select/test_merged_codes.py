@@ -22,9 +22,14 @@ from syntabula.select.merged_codes import ONE_WAY, MergedStart, coarsen
 
 
 def coarsened(
-    columns: Mapping[str, Sequence[float]], sigma: float, *, pair_sigma: float = 0.0, least: float = 4.0
+    columns: Mapping[str, Sequence[float]],
+    sigma: float,
+    *,
+    pair_sigma: float = 0.0,
+    least: float = 4.0,
+    ordered: Sequence[str] = (),
 ) -> Recoding:
-    domain = Domain.from_sizes({c: len(counts) for c, counts in columns.items()})
+    domain = Domain.from_sizes({c: len(counts) for c, counts in columns.items()}, ordered)
     one_way = [Measurement((c,), np.asarray(counts, dtype=float), sigma) for c, counts in columns.items()]
     return coarsen(one_way, domain=domain, pair_sigma=pair_sigma, records_per_noise=least)[0]
 
@@ -94,6 +99,18 @@ class TestGroups:
 
         assert (sizes.size("two"), sizes.size("three")) == (2, 3)
         assert sizes.size("wide") < 20
+
+    def test_among_small_columns_a_pair_of_ordered_ones_is_merged_by_its_own_cells(self) -> None:
+        wide, table = [100.0] * 100, {f"small {i}": [5000.0] * 2 for i in range(5)}
+        table |= {"amount": wide, "tip": wide, "place": wide}
+
+        sizes = coarsened(table, sigma=1.0, pair_sigma=1.0, ordered=["amount", "tip"]).target
+
+        # 10,000 records are as many times the noise, so that 618 cells may be left; against 2 codes, 100 x 2 are fewer.
+        assert all(20 <= sizes.size(name) <= math.sqrt(618) for name in ("amount", "tip"))
+        assert sizes.size("place") == 100
+        alone = coarsened(table, sigma=1.0, pair_sigma=1.0, ordered=["amount", "small 0"]).target
+        assert alone.size("amount") == 100
 
     def test_pairs_are_refused(self) -> None:
         pair = Measurement(("a", "b"), np.ones((2, 2)), 1.0)

@@ -98,8 +98,16 @@ class TestChoice:
 
         assert chosen(release) == "private-gsd"
         assert "of many codes if all were measured, at most 4.0%" in release.privacy.choice.reason
-        assert WEIGH not in [line.step for line in release.privacy.lines]
         assert isinstance(model_of(release), Genetic)
+
+    def test_an_ample_budget_for_pairs_that_do_not_depend_gets_aim(self) -> None:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({f"x{i}": rng.standard_normal(12_000) for i in range(6)}).clip(-4, 4)
+
+        release = auto({"ample_pair_noise": 0.04}, epsilon=10.0).fit(frame, schema())
+
+        assert chosen(release) == "aim"
+        assert "beyond what a tree explains, not above 0" in release.privacy.choice.reason
 
     def test_an_ample_budget_is_one_for_codes_as_they_are_merged(self) -> None:
         wide = st.Schema({f"x{i}": st.Numeric(-4.0, 4.0, bins=60) for i in range(4)})

@@ -70,12 +70,14 @@ class Automatic(Selector):
     1. A method that may need more memory or time than allowed is left out, MargNet also if torch is missing,
        and both it and Private-GSD if there are fewer than three columns. If one method is left, nothing is spent.
     2. A tenth of the choice's share pays for counting the records.
-    3. If the noise on a large pair, were all pairs measured with the whole budget, is at most `ample_pair_noise` of
-       all records, Private-GSD. The pair has the most cells of all, or as many as codes are merged into.
-    4. If MargNet or Private-GSD is available, the rest of that share releases the dependences of all pairs.
-       MargNet, or else Private-GSD, is chosen if their density (see `density`) is at least `dense_from`, plus a
-       margin for noise: two standard deviations of the mean, and 0.3 of one pair. Nothing is released if the noise
-       would hide the density of any table.
+    3. If MargNet or Private-GSD is available, the rest of that share releases the dependences of all pairs, and so
+       their density (see `density`): how much they depend on each other beyond what a tree of them explains. Nothing is
+       released if the noise would hide the density of any table.
+    4. Private-GSD is chosen if the density is above 0, and the noise on a large pair, were all pairs measured with the
+       whole budget, is at most `ample_pair_noise` of all records. The pair has the most cells of all, or as many as
+       codes are merged into. Where most pairs are independent, all that measuring them adds is noise.
+       MargNet, or else Private-GSD, is chosen if the density is at least `dense_from`, plus a margin for noise: two
+       standard deviations of the mean, and 0.3 of one pair.
     5. If the noise on a pair, were d - 1 of them measured with the whole budget, exceeds `max_pair_noise` of all
        records, single columns are learned. A pair has as few cells as AIM may leave it: it merges codes that noise
        would drown, down to three a column.
@@ -210,13 +212,16 @@ class Automatic(Selector):
 
         pair = f"of about {n_records:,.0f} records (a noisy count) in a pair of columns"
         # Is the budget enough for all pairs?
+        ample = ""
         if "private-gsd" in ways:
             n_pairs = len(domain) * (len(domain) - 1) // 2
             cells = self._large_pair(curator, share, n_records, n_pairs)
             noise = mean_noise(curator, n_pairs, share) * cells / (2 * n_records)
             if noise <= self.ample_pair_noise:
-                ample = f"noise would move {noise:.1%} {pair} of many codes if all were measured"
-                return "private-gsd", f"{ample}, at most {self.ample_pair_noise:.1%}", spent
+                ample = (
+                    f"noise would move {noise:.1%} {pair} of many codes if all were measured, at most "
+                    f"{self.ample_pair_noise:.1%}"
+                )
 
         # Do pairs depend on each other beyond what a tree of them explains?
         reason, for_dense = "", _for_dense(ways)
@@ -235,9 +240,12 @@ class Automatic(Selector):
                     f"pairs of columns depend on each other by {found:.3f} (total variation, a noisy mean) beyond "
                     "what a tree explains"
                 )
+                if ample and found > 0:
+                    return "private-gsd", f"{ample}, and {beyond}", spent
                 if found >= least:
                     return for_dense, f"correlations are dense: {beyond}, at least {least:.3f}", spent
-                reason = f"correlations are sparse: {beyond}, below {least:.3f}; "
+                limit = "not above 0" if ample else f"below {least:.3f}"
+                reason = f"correlations are sparse: {beyond}, {limit}; "
 
         # Is the budget enough for pairs at all?
         noise = mean_noise(curator, len(domain) - 1, share) * self._fewest_cells(domain) / (2 * n_records)

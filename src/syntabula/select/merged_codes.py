@@ -46,7 +46,9 @@ def coarsen(
     in SAS dpmm's AIM). Columns that still have more than m groups are merged further until they have m: the
     largest number for which an average cell of m groups against the median column holds `records_per_noise`
     times the noise of a pair, as PrivMRF requires of a marginal (Cai et al. 2021, theta-usefulness). Small
-    columns thus keep their codes, as their pairs with large ones stand out from the noise.
+    columns thus keep their codes, as their pairs with large ones stand out from the noise. Ordered columns are merged
+    until a pair of any two of them has no more cells than that: where most columns are small, the median says nothing
+    of two amounts, whose neighbouring codes tell nearly the same of each other.
 
     Many groups must hold more: `_PER_GROUP` m times the noise, for m groups against as many. What m groups hide of how
     two columns depend on each other falls as 1 / m, while noise moves a part of the records that grows with the
@@ -86,10 +88,14 @@ def coarsen(
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
     cells = most_cells(records=total, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
     most = _most_groups([_number(g) for g in groups], cells)
+    ordered = sorted(_number(g) for m, g in zip(one_way, groups, strict=True) if m.clique[0] in domain.ordered)
+    second = min(ordered[-2], math.sqrt(cells)) if len(ordered) > 1 else 1.0
+    most_ordered = min(most, max(cells / max(second, 1.0), FEWEST_GROUPS))
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values
-        merged = group if _number(group) <= most else _joined_to(values, most, apart)
+        limit = most_ordered if measurement.clique[0] in domain.ordered else most
+        merged = group if _number(group) <= limit else _joined_to(values, limit, apart)
         if _number(merged) < values.size:
             column = measurement.clique[0]
             maps[column], shares[column] = merged, _shrunk(values, sigma, merged)
