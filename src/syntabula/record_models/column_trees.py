@@ -58,7 +58,7 @@ class ColumnTrees(LookupModel):
     least_leaf: int = tunable(2, Range(low=2, high=50, log=True))
     least_split: int | None = None
     complexity: float = tunable(1e-8, Range(low=1e-9, high=1e-3, log=True))
-    least_code: int = 2
+    least_code: int = 3
     first: tuple[str, ...] = ()
     _trees: tuple[Tree, ...] = field(default=(), repr=False)
 
