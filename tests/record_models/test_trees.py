@@ -125,7 +125,8 @@ class TestRareCodes:
             if path:
                 above, rare = shares(path[-1], path[:-1]), held < 3
                 held[rare] = held[rare].sum() * above[rare] / max(above[rare].sum(), 1e-300)
-            return held / held.sum()
+            wanted: np.ndarray = held / held.sum()
+            return wanted
 
         def under(node: int) -> list[int]:
             below = tree.nodes[node]
