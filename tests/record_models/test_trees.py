@@ -96,6 +96,75 @@ class TestLeaves:
         assert (alone.counts == np.bincount(target)[np.unique(target)]).all()
 
 
+class TestRareCodes:
+    def test_they_share_their_part_of_a_leaf_as_in_the_node_above(self) -> None:
+        # Of a's two values the first has one record of code 2, and none of code 3.
+        a = np.repeat([0, 1], [10, 40]).astype(np.uint8)
+        target = np.repeat([0, 1, 2, 1, 2, 3], [6, 3, 1, 20, 5, 15]).astype(np.uint8)
+        options = OPTIONS | {"least_leaf": 10, "least_split": 50}
+
+        tree = grow(target, 4, [a], [2], ordered=False, ordered_predictors=[True], least_code=2, **options)
+
+        every = np.arange(4)
+        first, second = (tree.shares([np.full(4, value, np.uint8)], [2], every, every) for value in (0, 1))
+        assert len(tree.nodes) == 3
+        np.testing.assert_allclose(first, [0.6, 0.3, 0.1 * 6 / 21, 0.1 * 15 / 21], atol=1e-3)
+        np.testing.assert_allclose(second, [0, 20 / 40, 5 / 40, 15 / 40])
+
+    def test_what_a_leaf_draws_is_that_of_brute_force(self) -> None:
+        predictors, target = records()
+        target = (target % 9).astype(np.uint8)
+        arguments: dict[str, Any] = {"ordered": False, "ordered_predictors": (False, True), **OPTIONS}
+        plain = grow(target, 9, predictors, SIZES, **arguments)
+        tree = grow(target, 9, predictors, SIZES, least_code=3, **arguments)
+        leaves = node_of(tree.nodes, tree.ranks, predictors, SIZES, 2_000)
+
+        def shares(node: int, path: list[int]) -> np.ndarray:
+            inside = np.isin(leaves, under(node))
+            held = np.bincount(target[inside], minlength=9).astype(float)
+            if path:
+                above, rare = shares(path[-1], path[:-1]), held < 3
+                held[rare] = held[rare].sum() * above[rare] / max(above[rare].sum(), 1e-300)
+            wanted: np.ndarray = held / held.sum()
+            return wanted
+
+        def under(node: int) -> list[int]:
+            below = tree.nodes[node]
+            return [node] if below[0] < 0 else under(int(below[2])) + under(int(below[3]))
+
+        def checked(node: int, path: list[int]) -> int:
+            predictor, _, first, last = tree.nodes[node].tolist()
+            if predictor >= 0:
+                return checked(first, [*path, node]) + checked(last, [*path, node])
+            weights = np.zeros(9)
+            weights[tree.donors[first:last]] = tree.counts[first:last]
+            np.testing.assert_allclose(weights / weights.sum(), shares(node, path), atol=1e-3)
+            return 1
+
+        assert (tree.nodes[:, :2] == plain.nodes[:, :2]).all()
+        assert checked(0, []) > 20
+        tree.check(list(SIZES), 9)
+
+    def test_numbers_and_columns_of_many_codes_stay_as_they_are(self) -> None:
+        for n_codes, ordered in ((63, True), (MOST_CLASSES + 1, False)):
+            target = np.minimum(records()[1], n_codes - 1)
+            trees = [
+                grow(
+                    target,
+                    n_codes,
+                    records()[0],
+                    SIZES,
+                    ordered=ordered,
+                    ordered_predictors=(False, True),
+                    least_code=least,
+                    **OPTIONS,
+                )
+                for least in (1, 3)
+            ]
+
+            assert (trees[0].counts == trees[1].counts).all()
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 class TestDraws:
     def test_they_follow_the_leaf(self, ordered: bool) -> None:

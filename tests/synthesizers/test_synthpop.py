@@ -130,7 +130,7 @@ class TestBudget:
 
 class TestOptions:
     def test_they_are_those_of_the_trees_and_of_their_growth(self) -> None:
-        own = {"least_leaf", "least_split", "complexity", "first", "levels", "crowd"}
+        own = {"least_leaf", "least_split", "complexity", "least_code", "first", "levels", "crowd"}
         assert {*st.option_notes("synthpop")} == own
 
     def test_wrong_ones_are_refused(self) -> None:
@@ -138,6 +138,7 @@ class TestOptions:
             "least_leaf": 0,
             "least_split": 0,
             "complexity": 1.0,
+            "least_code": 0,
             "first": "age",
             "levels": 0,
         }.items():

@@ -92,6 +92,10 @@ class DiscriminatorSimilarity:
     value stays below 1: compare it with HALF. The facts include the area under the curve of the same forest
     (0.5: it cannot tell).
 
+    Both halves are of the same table, so that the area is too low where rows share out what is drawn, as Synthpop's
+    do: a half with more of a value leaves fewer of it to the other (.51 on bean, where rows of a second draw give
+    .56). No split of one table avoids this; train on the rows of one draw and test on those of another.
+
     Attributes:
         max_rows: Rows of each table that are used.
         trees: "forest", or "boosted" for 200 trees of XGBoost of depth 5, which tell more tables apart.

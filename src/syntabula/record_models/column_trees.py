@@ -45,6 +45,8 @@ class ColumnTrees(LookupModel):
         least_leaf: Fewest records in a leaf.
         least_split: Fewest records of a node that is split; None for three times `least_leaf`.
         complexity: Part of a column's impurity that a split must take away.
+        least_code: Fewest records of a leaf that have a code of a column without an order. Rarer codes share their part
+            of the leaf as they do in the node above it; 1 draws all as they are.
         first: Columns that are drawn before the others, in this order. Without a budget the others follow, those of the
             fewest codes first and those of 100 and more in the order of the table; a trained model then names all
             columns here. Values given of the columns that come first hold exactly; of others they are met by choosing
@@ -53,9 +55,10 @@ class ColumnTrees(LookupModel):
 
     kind: ClassVar[str] = "column_trees"
 
-    least_leaf: int = tunable(5, Range(low=2, high=50, log=True))
+    least_leaf: int = tunable(2, Range(low=2, high=50, log=True))
     least_split: int | None = None
     complexity: float = tunable(1e-8, Range(low=1e-9, high=1e-3, log=True))
+    least_code: int = 3
     first: tuple[str, ...] = ()
     _trees: tuple[Tree, ...] = field(default=(), repr=False)
 
@@ -65,6 +68,7 @@ class ColumnTrees(LookupModel):
             least_leaf=count(),
             least_split=count().or_none,
             complexity=real("a number of at least 0 and below 1", lambda part: 0 <= part < 1),
+            least_code=count(),
             first=names,
         )
 
@@ -134,6 +138,7 @@ class ColumnTrees(LookupModel):
             least_leaf=self.least_leaf,
             least_split=3 * self.least_leaf if self.least_split is None else self.least_split,
             complexity=self.complexity,
+            least_code=self.least_code,
             seed=seed,
         )
 

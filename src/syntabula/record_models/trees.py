@@ -17,6 +17,7 @@ MOST_CLASSES = 50
 """Codes of a column without an order that splits tell apart; the others, which are rare, count as one there."""
 
 _RANKED_CLASSES = 12
+_PARTS_OF_A_RECORD = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class Tree:
             its last.
         ranks: int32 [codes of all predictors]: where splits see each code, predictor by predictor.
         donors: Codes [donors] of the records in the leaves, each once per leaf.
-        counts: uint32 [donors]: how many records of the leaf have the code.
+        counts: uint32 [donors]: how many records of the leaf have the code; only their shares of the leaf matter.
     """
 
     nodes: NDArray[np.int32]
@@ -131,12 +132,17 @@ def grow(
     least_leaf: int,
     least_split: int,
     complexity: float,
+    least_code: int = 1,
     seed: int,
 ) -> Tree:
     """Return the tree of a column, grown on records, of which there must be at least one.
 
     A column with an order gets a regression tree on its ranks among the records, another a classification tree
     by Gini's index. A predictor without an order is split by the order in which its codes predict the target.
+
+    Codes without an order that fewer than `least_code` records of a node have share their part of it as they do in the
+    node above, those that none has there included. So a row has no code because one record alone had it among others
+    like it (as in the back-off of Katz 1987, "Estimation of probabilities from sparse data").
 
     Args:
         target: Codes [n] of the column.
@@ -148,6 +154,8 @@ def grow(
         least_leaf: Fewest records in a leaf.
         least_split: Fewest records of a node that is split.
         complexity: Part of the impurity of all records that a split must take away.
+        least_code: Fewest records of a node that have a code; 1 keeps all as they are, and so do columns with an order or
+            with more than `MOST_CLASSES` codes.
         seed: Decides between equally good splits.
     """
     classes = _ranks(target, n_codes) if ordered else _classes(target, n_codes)
@@ -172,12 +180,56 @@ def grow(
         leaves, nodes = grown.apply(table), _nodes(grown.tree_)
     # Donors leaf by leaf, each code of a leaf once.
     keys, counts = np.unique(leaves * np.int64(n_codes) + target, return_counts=True)
+    if least_code > 1 and not ordered and n_codes <= MOST_CLASSES:
+        keys, counts = _backed_off(nodes, keys, counts, n_codes, least_code)
     found, codes = np.divmod(keys, n_codes)
     numbers = np.flatnonzero(nodes[:, PREDICTOR] == LEAF)
     nodes[numbers, BELOW] = np.searchsorted(found, numbers, side="left")
     nodes[numbers, ABOVE] = np.searchsorted(found, numbers, side="right")
     joined = np.concatenate([*ranks, np.zeros(0, dtype=np.int32)])
     return Tree(nodes, joined, codes.astype(code_dtype(n_codes)), counts.astype(np.uint32))
+
+
+def _backed_off(
+    nodes: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    counts: NDArray[np.intp],
+    n_codes: int,
+    least_code: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the keys (leaf times codes plus code) and weights of donors, of which rare ones are shared out anew.
+
+    Weights are parts of a record: whole numbers, of which each record has as many as fit.
+    """
+    held = np.zeros((len(nodes), n_codes))
+    held.flat[keys] = counts
+    levels = _levels(nodes)
+    for above in reversed(levels):
+        held[above] = held[nodes[above, BELOW]] + held[nodes[above, ABOVE]]
+    shared = held.copy()
+    for above in levels:
+        for side in (BELOW, ABOVE):
+            below = nodes[above, side]
+            rare = held[below] < least_code
+            # All codes of these records are in the node above too.
+            base = np.where(rare, shared[above], 0.0)
+            part = np.where(rare, held[below], 0.0).sum(1) / np.maximum(base.sum(1), np.finfo(float).tiny)
+            shared[below] = np.where(rare, base * part[:, None], held[below])
+    unit = min(_PARTS_OF_A_RECORD, int((2**32 - 1) // counts.sum()))
+    weights = np.rint(shared * unit).astype(np.int64)
+    weights[nodes[:, PREDICTOR] != LEAF] = 0
+    kept = np.flatnonzero(weights)
+    return kept, weights.flat[kept]
+
+
+def _levels(nodes: NDArray[np.int32]) -> list[NDArray[np.intp]]:
+    """Return the splits of each depth, from the root on."""
+    levels: list[NDArray[np.intp]] = []
+    level = np.zeros(1, dtype=np.intp)
+    while (splits := level[nodes[level, PREDICTOR] != LEAF]).size:
+        levels.append(splits)
+        level = nodes[splits, BELOW:].ravel().astype(np.intp)
+    return levels
 
 
 def _spread(leaves: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 class Synthpop(FromRecords):
     """Grow a tree for each column given the columns before it, and draw rows from records in the same leaf.
 
-    Nowok, Raab, Dibben (2016), "synthpop: Bespoke Creation of Synthetic Data in R" (its default method, CART): columns
-    are visited one after another, the first is drawn from its one-way marginal, and a tree is grown down to five
-    records a leaf. Departures: columns of few codes come first, so that numbers are learned given a label, where
-    synthpop takes the order of the table; rows share out the records of their leaf instead of drawing them one by one;
-    a number is predicted by its rank among the records, so that a few large values decide no split, and drawn as a code
-    whose values are spread within; missing cells are a code like others; a split must take impurity away, where rpart
-    prunes those that change no majority; a predictor without an order is split by the order in which its codes predict
-    the column.
+    Nowok, Raab, Dibben (2016), "synthpop: Bespoke Creation of Synthetic Data in R" (its default method, CART):
+    columns are visited one after another, the first is drawn from its one-way marginal, and a tree is grown.
+    Departures: leaves hold as few as two records, five in synthpop (`least_leaf`), but a category that one or two
+    records of a leaf have is drawn as often as the node above says (`least_code`; 1 for synthpop's own); columns of
+    few codes come first, so that numbers are learned given a label, where synthpop takes the order of the table; rows
+    share out the records of their leaf instead of drawing them one by one; a number is predicted by its rank among
+    the records, so that a few large values decide no split, and drawn as a code whose values are spread within;
+    missing cells are a code like others; a split must take impurity away, where rpart prunes those that change no
+    majority; a predictor without an order is split by the order in which its codes predict the column.
 
     With a budget it stands where dp-synthpop (the library dpart) stands. Columns are visited in the order of the table,
     and each is drawn given those before it, but from a tree that grows by noisy counts (`record_models.noisy_trees`).
@@ -36,11 +37,11 @@ class Synthpop(FromRecords):
     of noisy counts per level of each tree, by which leaves are split, joined and filled. Leaves keep the one-way
     marginals, so that a budget too small for trees gives what `Independent` does.
 
-    Guarantee: that of the budget, of any kind. With an infinite epsilon there is none: leaves hold the codes of
-    as few as five records, exactly, and rows may repeat records. Time: growing the trees, as `plan` measures it.
-    Values given of the columns that are drawn first hold exactly (`first`). Choose it without privacy where rows near to
-    real ones are wanted in seconds, without PyTorch; with a budget where a column depends on several others and seconds
-    matter.
+    Guarantee: that of the budget, of any kind. With an infinite epsilon there is none: leaves hold the codes of as
+    few as two records, exactly, and rows may repeat records (a larger `least_leaf` makes that rarer). Time: growing
+    the trees, as `plan` measures it. Values given of the columns that are drawn first hold exactly (`first`). Choose
+    it without privacy where rows near to real ones are wanted in seconds, without PyTorch; with a budget where a
+    column depends on several others and seconds matter.
 
     Measured once at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of
     XGBoost learned on synthetic rows, seconds of a processor): .053, .70 and 1, .037, .68 and 1. Tab-PE has .055, .73 and
