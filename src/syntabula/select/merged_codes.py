@@ -88,9 +88,11 @@ def coarsen(
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
     cells = most_cells(records=total, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
     most = _most_groups([_number(g) for g in groups], cells)
-    ordered = sorted(_number(g) for m, g in zip(one_way, groups, strict=True) if m.clique[0] in domain.ordered)
-    second = min(ordered[-2], math.sqrt(cells)) if len(ordered) > 1 else 1.0
-    most_ordered = min(most, max(cells / max(second, 1.0), FEWEST_GROUPS))
+    ordered = sorted(
+        _number(g) for m, g in zip(one_way, groups, strict=True) if m.clique[0] in domain.ordered
+    )
+    other = min(ordered[-2], math.sqrt(cells)) if len(ordered) > 1 else 1.0
+    most_ordered = min(most, max(cells / max(other, 1.0), FEWEST_GROUPS))
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values

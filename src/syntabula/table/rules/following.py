@@ -64,7 +64,9 @@ def day_parts(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tupl
     sources = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])]
     # A column of one value, such as a fee of 1, would be the quarter of a table of one spring.
     targets = [
-        n for n in cells if isinstance(schema[n], Numeric | Categorical | Boolean | Date) and varies(*cells[n])
+        n
+        for n in cells
+        if isinstance(schema[n], Numeric | Categorical | Boolean | Date) and varies(*cells[n])
     ]
     taken: set[str] = set()
     for source in sources:

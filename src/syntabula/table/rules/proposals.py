@@ -108,7 +108,7 @@ def _totals(numbers: Cells) -> dict[str, str]:
         return {}
     table = np.stack([complete[n] for n in names])
     means, spreads = table.mean(axis=1), table.std(axis=1)
-    alike = np.corrcoef(table)
+    alike = np.atleast_2d(np.corrcoef(table))
     for i in np.argsort(-means).tolist():
         others = np.delete(np.arange(len(names)), i)
         solved = np.linalg.lstsq(alike[np.ix_(others, others)], alike[others, i], rcond=None)[0]
