@@ -103,7 +103,7 @@ def table(summary: Summary) -> str:
         cells += [number(row.ranks.get(summary.main, math.nan)), *(cost(row, name) for name in costs)]
         lines.append(cells)
     parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
-    parts += [f"{n} cells: {problem}" for problem, n in problems(summary).items()]
+    parts += [f"{n} {'cell' if n == 1 else 'cells'}: {problem}" for problem, n in problems(summary).items()]
     parts += [*without_target(study), *changed(summary.changed), *mixed_code(summary)]
     if means := over_tables(summary):
         parts.append("Means over tables:\n\n" + aligned(means))
