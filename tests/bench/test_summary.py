@@ -133,6 +133,27 @@ class TestSummary:
             ("census", "mst", 2),
         ]
 
+    def test_tables_and_budgets_of_which_nothing_was_run_are_counted_and_not_shown(self) -> None:
+        found = {
+            key: r
+            for key, r in records().items()
+            if (r.cell.dataset, r.cell.method) in (("bank", "aim"), ("bank", "SELF"))
+        }
+
+        summary = summarize(STUDY, found)
+        text, html = table(summary), make_study_page(summary)
+
+        assert [(row.dataset, row.label, row.n) for row in summary.shown] == [
+            ("bank", "aim", 2),
+            ("bank", "mst", 0),
+            ("bank", "SELF", 2),
+        ]
+        for shown in (text, html):
+            assert "3 of 6 rows are not shown: nothing of their tables and budgets was run" in shown
+            assert "0 of 2" in shown
+        assert "not shown" not in table(summarize(STUDY, records()))
+        assert summarize(STUDY, {}).shown == summarize(STUDY, {}).rows
+
     def test_average_ranks_count_only_tables_with_all_methods(self) -> None:
         found = {
             key: r

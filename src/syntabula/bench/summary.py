@@ -105,6 +105,12 @@ class Summary:
         """The score that rows are ordered by: the first that is drawn; empty if there is none."""
         return _main(self.study, self.scores)
 
+    @property
+    def shown(self) -> tuple[Row, ...]:
+        """The rows of tables and budgets of which some cell was run; all of them, if none was."""
+        run = {(row.dataset, row.epsilon) for row in self.rows if row.n or row.problems}
+        return tuple(row for row in self.rows if (row.dataset, row.epsilon) in run) or self.rows
+
     def better(self, score: str) -> str:
         """Return which values of a score are better, in words."""
         return better_in_words(self.study.task, score)
