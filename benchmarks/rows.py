@@ -8,10 +8,11 @@
 Needs SYNTABULA_DATA. With `declared`, every numeric column has bounds that an honest custodian would state without
 looking: 0 or the mirrored upper bound below, and above the next of 1, 2 or 5 times a power of ten beyond twice the
 largest value. With `found`, nothing is declared. With `ruled`, rules are declared beside the bounds: those of rules.py
-whose columns are here. Every run counts the rows that break them. Each run is a process from the Parquet file to the
-written table; it is scored afterwards by this checkout's scores of the group "rows", pairs (tvd-2) and associations.
-Each finished run is a line of --results and is not run again. Peers see the same bounds where they take any: dpmm's MST
-and AIM, and SDV's Gaussian copula, which has no privacy and is listed at an infinite epsilon.
+whose columns are here; tables without any are left out. Every run counts the rows that break them. Each run is a
+process from the Parquet file to the written table; it is scored afterwards by this checkout's scores of the group
+"rows", pairs (tvd-2) and associations. Each finished run is a line of --results and is not run again. Peers see the
+same bounds where they take any: dpmm's MST and AIM, and SDV's Gaussian copula, which has no privacy and is listed at an
+infinite epsilon.
 """
 
 from __future__ import annotations
@@ -108,6 +109,8 @@ def planned(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     methods = PEERS[options.peer] if options.peer else options.methods
     for table in options.tables:
         for domains in ["declared"] if options.peer else options.domains:
+            if domains == "ruled" and not {"order", "require"} & set(RULES.get(table, {})):
+                continue
             for method in methods:
                 for epsilon in [math.inf] if options.peer == "sdv" else options.epsilons:
                     for seed in options.seeds:

@@ -73,7 +73,7 @@ class TestRun:
         found = run(SMALL, tmp_path / "s.jsonl", workers=1, total_seconds=0.0, tell=told.append)
 
         assert len(found) < len(SMALL.cells)
-        assert "left for the next run" in told[-1]
+        assert "left for the next run, as the 0 seconds for all are over" in told[-1]
 
 
 @pytest.mark.usefixtures("bad_methods")

@@ -94,7 +94,20 @@ class TestSummary:
         summary = summarize(STUDY, found)
 
         assert shown_scores(summary) == ["tvd-2", "gain of tvd-2 %"]
-        assert summary.direction("gain of tvd-2 %") == "higher"
+        assert summary.better("gain of tvd-2 %") == "higher is better"
+
+    @pytest.mark.parametrize("score", ["discriminator-similarity auc", "dcr nearer [learned]"])
+    def test_a_part_that_is_best_at_a_half_is_ranked_by_its_distance_from_it(self, score: str) -> None:
+        near = {"mst": 0.45, "aim": 0.6, "SELF": 0.5}
+        drawn = replace(STUDY.figure, scores=(score,))
+        study = replace(STUDY, scores=(score.partition(" ")[0],), figure=drawn, reported=())
+        found = {key: replace(r, scores={score: near[r.cell.method]}) for key, r in records(study).items()}
+
+        summary = summarize(study, found)
+        rows = [row for row in summary.rows if row.dataset == "bank" and row.ranks]
+
+        assert [(row.label, row.ranks[score]) for row in rows] == [("mst", 1.0), ("aim", 2.0)]
+        assert summary.better(score) == "nearer to 0.5 is better"
 
     def test_equal_rows_share_a_rank(self) -> None:
         found = records()
@@ -119,6 +132,27 @@ class TestSummary:
             ("census", "aim", 2),
             ("census", "mst", 2),
         ]
+
+    def test_tables_and_budgets_of_which_nothing_was_run_are_counted_and_not_shown(self) -> None:
+        found = {
+            key: r
+            for key, r in records().items()
+            if (r.cell.dataset, r.cell.method) in (("bank", "aim"), ("bank", "SELF"))
+        }
+
+        summary = summarize(STUDY, found)
+        text, html = table(summary), make_study_page(summary)
+
+        assert [(row.dataset, row.label, row.n) for row in summary.shown] == [
+            ("bank", "aim", 2),
+            ("bank", "mst", 0),
+            ("bank", "SELF", 2),
+        ]
+        for shown in (text, html):
+            assert "3 of 6 rows are not shown: nothing of their tables and budgets was run" in shown
+            assert "0 of 2" in shown
+        assert "not shown" not in table(summarize(STUDY, records()))
+        assert summarize(STUDY, {}).shown == summarize(STUDY, {}).rows
 
     def test_average_ranks_count_only_tables_with_all_methods(self) -> None:
         found = {
@@ -215,7 +249,7 @@ class TestRecorded:
         assert (row.means["fit seconds"], row.means["peak MB"]) == (4.5, 100.0)
         assert row.spreads["fit seconds"] == pytest.approx(math.sqrt(0.5))
         assert row.ranks["fit seconds"] == 1.0
-        assert (summary.main, summary.direction("fit seconds")) == ("fit seconds", "lower")
+        assert (summary.main, summary.better("fit seconds")) == ("fit seconds", "lower is better")
 
     @pytest.mark.thorough
     def test_they_are_drawn(self) -> None:
@@ -290,6 +324,37 @@ class TestCompare:
         second = write(tmp_path / "b.jsonl", records(replace(STUDY, datasets=("census",))))
 
         assert {d.dataset for d in compare(first, second)} == {"census"}
+
+    def test_rows_that_differ_in_options_of_the_study_alone_are_compared(self, tmp_path: Path) -> None:
+        studies = [replace(STUDY, options={"accounting": accounting}) for accounting in ("gdp", "zcdp")]
+        first, second = (write(tmp_path / f"{s.options['accounting']}.jsonl", records(s)) for s in studies)
+        both = write(tmp_path / "both.jsonl", records(studies[0]) | records(studies[1]))
+
+        rows = {(d.dataset, d.label) for d in compare(first, second)}
+
+        assert rows == {(name, label) for name in ("bank", "census") for label in ("mst", "aim", "SELF")}
+        # Each has its own row there, and the one of the other accounting is no second partner.
+        assert len(compare(first, both)) == len(compare(first, second)) == len(compare(both, second))
+
+    def test_which_of_two_rows_is_meant_is_not_guessed(self, tmp_path: Path) -> None:
+        studies = [replace(STUDY, options={"holdout": holdout}) for holdout in (0.2, 0.3, 0.4)]
+        first = write(tmp_path / "a.jsonl", records(studies[0]))
+        second = write(tmp_path / "b.jsonl", records(studies[1]) | records(studies[2]))
+
+        assert compare(first, second) == compare(second, first) == []
+
+    def test_a_part_that_is_best_at_a_half_is_better_nearer_to_it(self, tmp_path: Path) -> None:
+        score = "discriminator-similarity auc"
+        first, second = (
+            write(
+                tmp_path / f"{value}.jsonl",
+                {key: replace(r, scores={score: value + r.cell.seed / 1000}) for key, r in records().items()},
+            )
+            for value in (0.4, 0.55)
+        )
+
+        assert {d.verdict for d in compare(first, second) if d.score == score} == {"better"}
+        assert {d.verdict for d in compare(second, first) if d.score == score} == {"worse"}
 
 
 class TestExport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from syntabula.bench.cell import Cell
 from syntabula.bench.store import Record, Store
-from syntabula.bench.tasks import direction_of
+from syntabula.bench.tasks import badness
 from syntabula.metrics.comparison import Floats
 
 COSTS = {"processor seconds": "processor_seconds", "peak MB": "peak_mb"}
@@ -52,18 +52,26 @@ class Difference:
 def compare(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> list[Difference]:
     """Return every score of the rows that both stores have, in the order of the first.
 
-    Rows are matched by what their cells are, whatever the version or machine that ran them.
+    Rows are matched by what their cells are, whatever the version or machine that ran them. A row that the other store
+    lacks is matched with the only one there that differs in the study's options alone, such as the accounting.
 
     Raises:
         StudyError: If a store holds something else.
         OSError: If one cannot be read.
     """
-    both = [_by_row(Store(Path(path)).records().values()) for path in (first, second)]
+    ours, theirs = (_by_row(Store(Path(path)).records().values()) for path in (first, second))
+    left = [
+        {place: rows for place, rows in a.items() if place not in b}
+        for a, b in ((ours, theirs), (theirs, ours))
+    ]
+    alike, others = (_by_rest(side) for side in left)
     found = []
-    for place, ours in both[0].items():
-        theirs = both[1].get(place)
-        if theirs is not None:
-            found += _differences(ours, theirs)
+    for place, rows in ours.items():
+        rest = _without_options(rows)
+        only = others.get(rest, []) if len(alike.get(rest, [])) == 1 else []
+        partner = theirs.get(place) or (only[0] if len(only) == 1 else None)
+        if partner is not None:
+            found += _differences(rows, partner)
     return found
 
 
@@ -74,9 +82,25 @@ def _by_row(records: Iterable[Record]) -> dict[Place, list[Record]]:
     rows: dict[Place, list[Record]] = {}
     for record in records:
         if record.status == "done":
-            facts = {k: v for k, v in record.cell.to_json().items() if k != "seed"}
-            rows.setdefault((record.cell.label, repr(sorted(facts.items()))), []).append(record)
+            rows.setdefault(_place(record.cell, ("seed",)), []).append(record)
     return rows
+
+
+def _by_rest(rows: Mapping[Place, list[Record]]) -> dict[Place, list[list[Record]]]:
+    """Return rows by what they are but for the study's options."""
+    found: dict[Place, list[list[Record]]] = {}
+    for records in rows.values():
+        found.setdefault(_without_options(records), []).append(records)
+    return found
+
+
+def _without_options(records: Sequence[Record]) -> Place:
+    return _place(records[0].cell, ("seed", "task_options"))
+
+
+def _place(cell: Cell, ignored: Sequence[str]) -> Place:
+    facts = {name: value for name, value in cell.to_json().items() if name not in ignored}
+    return cell.label, repr(sorted(facts.items()))
 
 
 def _differences(ours: Sequence[Record], theirs: Sequence[Record]) -> list[Difference]:
@@ -94,14 +118,12 @@ def _differences(ours: Sequence[Record], theirs: Sequence[Record]) -> list[Diffe
 
 def _difference(cell: Cell, score: str, first: Floats, second: Floats) -> Difference:
     means = float(first.mean()), float(second.mean())
-    lower = score in COSTS or direction_of(cell.task, score.partition(" [")[0]) == "lower"
+    bad = means if score in COSTS else tuple(badness(cell.task, score, mean) for mean in means)
     verdict = ""
     if min(first.size, second.size) > 1:
         error = math.sqrt(first.var(ddof=1) / first.size + second.var(ddof=1) / second.size)
-        apart = means[1] - means[0]
-        verdict = (
-            "same" if not abs(apart) > _CLEARLY * error else "better" if (apart < 0) == lower else "worse"
-        )
+        clear = abs(means[1] - means[0]) > _CLEARLY * error
+        verdict = "same" if not clear or bad[0] == bad[1] else "better" if bad[1] < bad[0] else "worse"
     return Difference(
         dataset=cell.dataset,
         label=cell.label,

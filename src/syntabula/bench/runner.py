@@ -181,7 +181,8 @@ def _run_all(
                     )
                 if ends is not None and time.monotonic() > ends and (left or at_work):
                     say(
-                        f"{len(left) + len(at_work)} cells are left for the next run, as the time for all is over"
+                        f"{len(left) + len(at_work)} cells are left for the next run, as the {total_seconds:g} seconds "
+                        "for all are over; the same command goes on with them"
                     )
                     return
         finally:

@@ -17,8 +17,7 @@ from syntabula.bench.matching import changed_files, results_of, states_of_code
 from syntabula.bench.recorded import RECORDED
 from syntabula.bench.store import Record
 from syntabula.bench.study import Study
-from syntabula.bench.tasks import direction_of
-from syntabula.metrics.score import Direction
+from syntabula.bench.tasks import badness, better_in_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,9 +105,15 @@ class Summary:
         """The score that rows are ordered by: the first that is drawn; empty if there is none."""
         return _main(self.study, self.scores)
 
-    def direction(self, score: str) -> Direction:
-        """Return whether lower or higher is better."""
-        return direction_of(self.study.task, score.partition(" [")[0])
+    @property
+    def shown(self) -> tuple[Row, ...]:
+        """The rows of tables and budgets of which some cell was run; all of them, if none was."""
+        run = {(row.dataset, row.epsilon) for row in self.rows if row.n or row.problems}
+        return tuple(row for row in self.rows if (row.dataset, row.epsilon) in run) or self.rows
+
+    def better(self, score: str) -> str:
+        """Return which values of a score are better, in words."""
+        return better_in_words(self.study.task, score)
 
 
 Group = tuple[str, float]
@@ -200,8 +205,11 @@ def _ranked(study: Study, rows: Sequence[Row], scores: Sequence[str]) -> list[Ro
     for group in by_group.values():
         ranks: dict[int, dict[str, float]] = {id(row): {} for row in group}
         for score in scores:
-            sign = 1 if direction_of(study.task, score.partition(" [")[0]) == "lower" else -1
-            rated = [(sign * row.means[score], row) for row in group if _counts(row, score, baselines)]
+            rated = [
+                (badness(study.task, score, row.means[score]), row)
+                for row in group
+                if _counts(row, score, baselines)
+            ]
             for value, row in rated:
                 better = sum(other < value for other, _ in rated)
                 equal = sum(other == value for other, _ in rated)
@@ -241,9 +249,8 @@ def _main(study: Study, scores: Sequence[str]) -> str:
 
 
 def _place(study: Study, row: Row, main: str) -> tuple[int, float, int, float]:
-    value = row.means.get(main, math.nan)
-    sign = 1 if main and direction_of(study.task, main.partition(" [")[0]) == "lower" else -1
-    return study.datasets.index(row.dataset), row.epsilon, int(math.isnan(value)), sign * value
+    value = badness(study.task, main, row.means.get(main, math.nan))
+    return study.datasets.index(row.dataset), row.epsilon, int(math.isnan(value)), value
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -139,6 +139,24 @@ def direction_of(task: str, score: str) -> Direction:
         return "higher"  # the mean of similarities
 
 
+_AT_HALF = ("discriminator-similarity auc", "dcr nearer", "own neighbours")
+"""What is best at one half: who tells rows apart, or asks where the nearest record is, can only guess."""
+
+
+def badness(task: str, score: str, value: float) -> float:
+    """Return a number that is lower the better the value of a score is."""
+    name = score.partition(" [")[0]
+    if name in _AT_HALF:
+        return abs(value - 0.5)
+    return value if direction_of(task, name) == "lower" else -value
+
+
+def better_in_words(task: str, score: str) -> str:
+    """Return which values of a score are better, such as "lower is better"."""
+    name = score.partition(" [")[0]
+    return "nearer to 0.5 is better" if name in _AT_HALF else f"{direction_of(task, name)} is better"
+
+
 def metric_of(score: str, options: Mapping[str, Any]) -> Metric:
     """Return a metric with options; raises ArgumentError if there is none, or it does not have one of them."""
     from syntabula.metrics.registry import describe_metric

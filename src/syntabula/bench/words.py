@@ -92,19 +92,19 @@ def budget_of(epsilon: float) -> str:
 def table(summary: Summary) -> str:
     """Return the rows of a study: mean ± standard deviation, rank, and the paper's figure in brackets."""
     study, scores = summary.study, shown_scores(summary)
-    several = len({row.bins for row in summary.rows} - {"none"}) > 1
+    several = len({row.bins for row in summary.shown} - {"none"}) > 1
     heads = ["table", "epsilon", "method", *(["bins"] if several else []), "seeds", *scores, "rank"]
     costs = {name: head for name, head in _COSTS.items() if name not in scores}
     lines = [[*heads, *costs.values()]]
-    for row in summary.rows:
+    for row in summary.shown:
         cells = [row.dataset, budget_of(row.epsilon), row.label, *([row.bins] if several else [])]
         cells.append(f"{row.n} of {row.n_wanted}" if row.n < row.n_wanted else f"{row.n}")
         cells += [figure(row, score) for score in scores]
         cells += [number(row.ranks.get(summary.main, math.nan)), *(cost(row, name) for name in costs)]
         lines.append(cells)
     parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
-    parts += [f"{n} cells: {problem}" for problem, n in problems(summary).items()]
-    parts += [*without_target(study), *changed(summary.changed), *mixed_code(summary)]
+    parts += [f"{n} {'cell' if n == 1 else 'cells'}: {problem}" for problem, n in problems(summary).items()]
+    parts += [*not_run(summary), *without_target(study), *changed(summary.changed), *mixed_code(summary)]
     if means := over_tables(summary):
         parts.append("Means over tables:\n\n" + aligned(means))
     parts += [line for line in (ranks(summary), remarks(summary)) if line]
@@ -169,6 +169,16 @@ def changed(files: Mapping[str, int]) -> list[str]:
         f"{path!r} has changed since {n:,} of its cells were run; these results are in the store, but do not count"
         for path, n in files.items()
     ]
+
+
+def not_run(summary: Summary) -> list[str]:
+    """Return a line that says how many rows are not shown, as nothing of their table and budget was run; else none."""
+    n = len(summary.rows) - len(summary.shown)
+    return (
+        [f"{n:,} of {len(summary.rows):,} rows are not shown: nothing of their tables and budgets was run"]
+        if n
+        else []
+    )
 
 
 def mixed_code(summary: Summary) -> list[str]:

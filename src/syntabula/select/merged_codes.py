@@ -32,6 +32,9 @@ FEWEST_GROUPS = 3.0
 _PER_GROUP = 0.65
 """Standard deviations of noise that an average cell must hold for each group (benchmarks/results/merging.md)."""
 
+_ORDERED = 2.0
+"""Cells of two ordered columns, for each that a typical pair may have (benchmarks/results/merging.md)."""
+
 _SEARCHES = 40
 
 
@@ -47,7 +50,7 @@ def coarsen(
     largest number for which an average cell of m groups against the median column holds `records_per_noise`
     times the noise of a pair, as PrivMRF requires of a marginal (Cai et al. 2021, theta-usefulness). Small
     columns thus keep their codes, as their pairs with large ones stand out from the noise. Ordered columns are merged
-    until a pair of any two of them has no more cells than that: where most columns are small, the median says nothing
+    until a pair of any two of them has at most twice as many cells: where most columns are small, the median says nothing
     of two amounts, whose neighbouring codes tell nearly the same of each other.
 
     Many groups must hold more: `_PER_GROUP` m times the noise, for m groups against as many. What m groups hide of how
@@ -91,8 +94,9 @@ def coarsen(
     ordered = sorted(
         _number(g) for m, g in zip(one_way, groups, strict=True) if m.clique[0] in domain.ordered
     )
-    other = min(ordered[-2], math.sqrt(cells)) if len(ordered) > 1 else 1.0
-    most_ordered = min(most, max(cells / max(other, 1.0), FEWEST_GROUPS))
+    of_ordered = _ORDERED * cells
+    other = min(ordered[-2], math.sqrt(of_ordered)) if len(ordered) > 1 else 1.0
+    most_ordered = min(most, max(of_ordered / max(other, 1.0), FEWEST_GROUPS))
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values

@@ -73,7 +73,10 @@ def run(
     ] = None,
     total: Annotated[
         float | None,
-        typer.Option("--total", help="Most seconds of all cells; the rest is left for the next run."),
+        typer.Option(
+            "--total",
+            help=f"Most seconds of all cells; the rest is left for the next run. With --quick: {QUICK_SECONDS:g}.",
+        ),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Also run cells that failed or were cut off.")
