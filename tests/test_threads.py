@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -43,7 +44,9 @@ def test_an_error_ends_what_has_not_begun_and_threads_come_back() -> None:
 
     def work(item: int) -> None:
         begun.append(item)
-        raise ValueError
+        if item == 0:
+            raise ValueError
+        time.sleep(0.01)  # so that all of them would take 50 seconds, however busy the machine
 
     with threadpool_limits(limits=2, user_api="blas"):
         with pytest.raises(ValueError):

@@ -126,8 +126,8 @@ class TabularDiffusion(CodesNetwork):
     def _of_facts(cls, facts: Mapping[str, Any]) -> Self:
         # Files of earlier versions state it as an option alone.
         width = int(facts.get("width", facts["units"]))
-        if width < 1:
-            raise ValueError("layers without units")
+        if width < 1 or facts["units"] not in (None, width):
+            raise ValueError("layers without units, or of others than asked for")
         return replace(super()._of_facts(facts), _width=width)
 
     @cached_property
