@@ -179,5 +179,5 @@ class TestRecordAndReplay:
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("method", MANY_TABLES)
-    def test_a_dozen_tables_with_all_neighbours(self, method, tmp_path):
-        assert sum(compare(method, "approximate", seed, tmp_path) for seed in range(6, 18)) >= 60
+    def test_six_more_tables_with_all_neighbours(self, method, tmp_path):
+        assert sum(compare(method, "approximate", seed, tmp_path) for seed in range(6, 12)) >= 30

@@ -67,6 +67,16 @@ class TestJoined:
         far = np.array(parts.bins.edges[:-1]) > 50_000
         assert parts.shares[far].sum() < 1e-4
 
+    def test_where_less_than_one_record_in_20_000_of_a_bin_would_lie_none_does(self) -> None:
+        bins = Bins((0, 10, 100, 1000, 2000, 1_000_001), integer=True)
+        scale = Scale.of(0, 1_000_000, integer=True)
+
+        parts = joined(bins, np.array([50.0, 400, 3000, 600, 300]), scale)
+
+        assert parts.bins.edges[-2] < 20_000
+        assert parts.shares[-1] == 0
+        assert (parts.shares[:-1] > 0).all()
+
     def test_the_lowest_bin_declines_downwards(self) -> None:
         bins = Bins((-1_000_000, -1000, 0, 1000, 2001), integer=True)
         scale = Scale.of(-1_000_000, 2000, integer=True)

@@ -23,7 +23,8 @@ from syntabula.table.schema.columns import Ordered
 PARTS = 8
 MOST_PARTS = 21
 """A bin is cut into eighths, or finer, so that its density falls by less than half from a part to the next. The last
-part of a bin with the most parts takes what is left, less than one record in 20,000."""
+part of a bin with the most parts would hold less than one record in 20,000, and gets none: up to a far bound it may be
+a thousand times as wide as the others, and one value there outweighs all that is known of the column."""
 
 LEAST_SHARE = 1e-12
 """Bins with less than this fraction of the records are taken to be empty."""
@@ -108,6 +109,8 @@ def joined(
             places = np.array([float(p) for p in parts])
             places = places if within is None else within.at(places)
             portions = np.diff(_cumulative(slope, (places - places[0]) / (places[-1] - places[0])))
+        if portions.size == MOST_PARTS:
+            portions[-1 if slope < 0 else 0] = 0.0
         edges += parts[1:]
         whole += [code] * portions.size
         shares += (portions / portions.sum()).tolist()
