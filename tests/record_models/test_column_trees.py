@@ -104,6 +104,8 @@ class TestPlan:
 
         assert 0 < one.seconds < more.seconds < wider.seconds
         assert 0 < one.memory_mb < more.memory_mb < wider.memory_mb
+        without = ColumnTrees(least_code=1).training_cost(wide, 100_000, Training())
+        assert without.memory_mb < wider.memory_mb  # shares of 30 codes are held for each node
 
     def test_an_unknown_first_column_is_refused_with_what_it_may_be(self) -> None:
         domain = Domain(("age", "pay"), (2, 2))

@@ -109,6 +109,15 @@ class TestChoice:
         assert chosen(release) == "aim"
         assert "beyond what a tree explains, not above 0" in release.privacy.choice.reason
 
+    def test_where_noise_hides_how_pairs_depend_an_ample_budget_gets_private_gsd(self) -> None:
+        halves = st.Schema({f"x{i}": st.Numeric(-4.0, 4.0, bins=2) for i in range(3)})
+
+        release = auto({"ample_pair_noise": 0.04}).fit(sparse(300, columns=3), halves)
+
+        assert chosen(release) == "private-gsd"
+        assert "too small to show whether pairs depend" in release.privacy.choice.reason
+        assert WEIGH not in [line.step for line in release.privacy.lines]
+
     def test_an_ample_budget_is_one_for_codes_as_they_are_merged(self) -> None:
         wide = st.Schema({f"x{i}": st.Numeric(-4.0, 4.0, bins=60) for i in range(4)})
 

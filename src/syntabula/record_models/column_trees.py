@@ -21,14 +21,14 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample, whole_model
 from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
-from syntabula.record_models.trees import Tree, grow
+from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
 
 _ROWS_AT_ONCE = 100_000
 _TRIED_ROWS = 50
 _NEAR = 0.02
 _FEW_CODES = 100
 _TIMED_ROWS, _TIMED_PREDICTORS, _TIMED_CODES = 2000, 6, 100
-_BYTES_PER_NODE, _BYTES_PER_DONOR = 16, 12
+_BYTES_PER_NODE, _BYTES_PER_DONOR, _BYTES_PER_SHARE = 16, 12, 24
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,6 +89,10 @@ class ColumnTrees(LookupModel):
         each = {kind: _timed_tree(replace(self, first=()), kind) for kind in (True, False)}
         mean = sum(each[c in domain.ordered] for c in domain) / max(d, 1)
         numbers = n * (4 * d + _BYTES_PER_NODE + _BYTES_PER_DONOR * d) + 4 * d * sum(domain.sizes)
+        if self.least_code > 1:
+            unordered = (domain.size(c) for c in domain if c not in domain.ordered)
+            classes = max((size for size in unordered if size <= MOST_CLASSES), default=0)
+            numbers += min(n, 2 * n // self.least_leaf) * classes * _BYTES_PER_SHARE
         return FitCost(numbers / 2**20, mean * growth * d * (d - 1) / 2)
 
     def trained(

@@ -215,11 +215,10 @@ def _backed_off(
             base = np.where(rare, shared[above], 0.0)
             part = np.where(rare, held[below], 0.0).sum(1) / np.maximum(base.sum(1), np.finfo(float).tiny)
             shared[below] = np.where(rare, base * part[:, None], held[below])
-    unit = min(_PARTS_OF_A_RECORD, int((2**32 - 1) // counts.sum()))
-    weights = np.rint(shared * unit).astype(np.int64)
-    weights[nodes[:, PREDICTOR] != LEAF] = 0
-    kept = np.flatnonzero(weights)
-    return kept, weights.flat[kept]
+    shared[nodes[:, PREDICTOR] != LEAF] = 0.0
+    shared *= min(_PARTS_OF_A_RECORD, int((2**32 - 1) // counts.sum()))
+    kept = np.flatnonzero(np.rint(shared, out=shared))
+    return kept, shared.flat[kept].astype(np.int64)
 
 
 def _levels(nodes: NDArray[np.int32]) -> list[NDArray[np.intp]]:

@@ -73,9 +73,9 @@ class Automatic(Selector):
     3. If MargNet or Private-GSD is available, the rest of that share releases the dependences of all pairs, and so
        their density (see `density`): how much they depend on each other beyond what a tree of them explains. Nothing is
        released if the noise would hide the density of any table.
-    4. Private-GSD is chosen if the density is above 0, and the noise on a large pair, were all pairs measured with the
-       whole budget, is at most `ample_pair_noise` of all records. The pair has the most cells of all, or as many as
-       codes are merged into. Where most pairs are independent, all that measuring them adds is noise.
+    4. Private-GSD is chosen if the density is above 0 or hidden, and the noise on a large pair, were all pairs measured
+       with the whole budget, is at most `ample_pair_noise` of all records. The pair has the most cells of all, or as
+       many as codes are merged into. Where most pairs are independent, all that measuring them adds is noise.
        MargNet, or else Private-GSD, is chosen if the density is at least `dense_from`, plus a margin for noise: two
        standard deviations of the mean, and 0.3 of one pair.
     5. If the noise on a pair, were d - 1 of them measured with the whole budget, exceeds `max_pair_noise` of all
@@ -231,6 +231,12 @@ class Automatic(Selector):
             doubt = _SURE / math.sqrt(len(pairs)) + _HIDDEN
             least = self.dense_from + doubt * sigma / (2 * n_records)
             if least > _DENSEST:
+                if ample:
+                    return (
+                        "private-gsd",
+                        f"{ample}; the budget is too small to show whether pairs depend",
+                        spent,
+                    )
                 reason = "the budget is too small to show dense correlations; "
             else:
                 spent = choice

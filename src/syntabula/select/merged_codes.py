@@ -32,8 +32,8 @@ FEWEST_GROUPS = 3.0
 _PER_GROUP = 0.65
 """Standard deviations of noise that an average cell must hold for each group (benchmarks/results/merging.md)."""
 
-_ORDERED = 2.0
-"""Cells of two ordered columns, for each that a typical pair may have (benchmarks/results/merging.md)."""
+CELLS_OF_ORDERED = 2.0
+"""Most cells of two ordered columns, for each that a typical pair may have (benchmarks/results/merging.md)."""
 
 _SEARCHES = 40
 
@@ -91,12 +91,8 @@ def coarsen(
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
     cells = most_cells(records=total, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
     most = _most_groups([_number(g) for g in groups], cells)
-    ordered = sorted(
-        _number(g) for m, g in zip(one_way, groups, strict=True) if m.clique[0] in domain.ordered
-    )
-    of_ordered = _ORDERED * cells
-    other = min(ordered[-2], math.sqrt(of_ordered)) if len(ordered) > 1 else 1.0
-    most_ordered = min(most, max(of_ordered / max(other, 1.0), FEWEST_GROUPS))
+    ordered = [_number(g) for m, g in zip(one_way, groups, strict=True) if m.clique[0] in domain.ordered]
+    most_ordered = min(most, _most_of_pair(ordered, CELLS_OF_ORDERED * cells))
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values
@@ -177,6 +173,14 @@ def _most_groups(numbers: Sequence[int], cells: float) -> float:
         else:
             lower = middle
     return max(lower, FEWEST_GROUPS)
+
+
+def _most_of_pair(numbers: Sequence[int], cells: float) -> float:
+    """Return the largest m for which any two columns, cut to m groups each, have at most this many cells."""
+    if len(numbers) < 2:
+        return math.inf
+    second = sorted(numbers)[-2]
+    return max(cells / max(min(second, math.sqrt(cells)), 1.0), FEWEST_GROUPS)
 
 
 def _shrunk(values: FloatArray, sigma: float, group: NDArray[np.intp]) -> FloatArray:

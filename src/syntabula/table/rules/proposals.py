@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import combinations
@@ -103,12 +104,16 @@ def _totals(numbers: Cells) -> dict[str, str]:
     themselves, coefficients are not unique, and none is found.
     """
     complete = {n: v.astype(np.float64) for n, (v, gaps) in numbers.items() if not gaps.any()}
-    names = [*complete]
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # numbers too large or small to be squared have no spread
+        names = [n for n, v in complete.items() if 0 < v.std() < math.inf]
     if len(names) < 3:
         return {}
     table = np.stack([complete[n] for n in names])
     means, spreads = table.mean(axis=1), table.std(axis=1)
-    alike = np.atleast_2d(np.corrcoef(table))
+    standard = (table - means[:, None]) / spreads[:, None]
+    alike = standard @ standard.T / table.shape[1]
     for i in np.argsort(-means).tolist():
         others = np.delete(np.arange(len(names)), i)
         solved = np.linalg.lstsq(alike[np.ix_(others, others)], alike[others, i], rcond=None)[0]
