@@ -72,7 +72,8 @@ def joined(
     # Fractions of all, as densities of other units could overflow.
     held, widths = held / total, widths / length
     held[held < LEAST_SHARE] = 0.0
-    heights = np.divide(held, widths, out=np.zeros(bins.size), where=widths > 0)
+    with np.errstate(over="ignore"):  # a bin of one value may be as narrow as floats are
+        heights = np.divide(held, widths, out=np.zeros(bins.size), where=widths > 0)
     smooth = np.flatnonzero(~_spikes(bins, heights, unit))
     occupied = np.flatnonzero(held)
 
