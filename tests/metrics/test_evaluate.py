@@ -356,6 +356,26 @@ class TestOwnHoldout:
         assert again.score(key).value == result.score.value
 
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    def test_baselines_are_tested_on_the_same_rows_and_the_text_says_which(self) -> None:
+        real, other = self.tables()
+
+        found = evaluate(real, other, target="y", metrics="predictive-error")
+
+        score = found.score("predictive-error")
+        # Halves keep the relation of x and y; columns shuffled apart have an error of 2 where .1 is possible.
+        assert 0.8 < score.baselines["HALF"] < 1.25
+        assert score.baselines["HISTOGRAM"] > 5
+        assert "Note: tested on a quarter of the real table" in found.text()
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    def test_a_baseline_without_enough_rows_is_left_out(self) -> None:
+        real, other = self.tables()
+
+        found = evaluate(real[:2], other, target="y", metrics="predictive-error")
+
+        assert found.score("predictive-error").baselines == {}
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     def test_a_table_without_the_relation_has_a_larger_error(self) -> None:
         real, other = self.tables()
         broken = other.assign(y=np.random.default_rng(1).permutation(other["y"]))
