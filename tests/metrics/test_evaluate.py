@@ -211,6 +211,13 @@ class TestForms:
         assert "Worst: job" in shown
         assert "tvd-1 (holdout)" in shown
 
+    def test_text_names_the_identifiers_which_are_not_compared(self):
+        real, other = (people(50, seed).assign(key=[f"k{i:03d}" for i in range(50)]) for seed in (1, 2))
+
+        found = evaluate(real, other, metrics="tvd-1", baselines=())
+
+        assert "Identifiers are not compared: key." in found.text()
+
     def test_text_says_the_best_value_where_no_baseline_gives_a_scale(self):
         with_scale = evaluate(people(50, 1), people(50, 2), metrics="tvd-1")
         without = evaluate(people(50, 1), people(50, 2), metrics="tvd-1", baselines=())

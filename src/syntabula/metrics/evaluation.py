@@ -156,9 +156,11 @@ class Evaluation:
                 lines.append(
                     f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}{_noted(result.score)}"
                 )
+        apart = self.facts.get("left_out")
+        left_out = ["", f"Identifiers are not compared: {', '.join(apart)}."] if apart else []
         unit = self.facts.get("unit")
         split = [] if unit is None else ["", f"Halves and holdouts keep all rows with one {unit!r} together."]
-        return "\n".join([*lines[1:], *split, "", f"warning: {NOT_PRIVATE}."])
+        return "\n".join([*lines[1:], *left_out, *split, "", f"warning: {NOT_PRIVATE}."])
 
     def __str__(self) -> str:
         return self.text()
