@@ -101,7 +101,7 @@ class _Drawn:
             from syntabula.attacks.baselines import BASELINES, Half
 
             # Another seed takes another half, so that the spread over seeds is that of halves.
-            known = Half(seed=cell.seed) if cell.method == "HALF" else BASELINES[cell.method]()
+            known: Any = Half(seed=cell.seed) if cell.method == "HALF" else BASELINES[cell.method]()
             self._release = known.fit(split.fit, split.schema)
             if cell.method == "SELF":
                 from syntabula.bench.only_bins import cells_as_they_are
