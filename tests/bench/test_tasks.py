@@ -43,6 +43,13 @@ class TestTables:
         )
         assert found == st.metrics.TotalVariation()(tables, np.random.default_rng(0)).value
 
+    def test_another_seed_takes_another_half(self) -> None:
+        study = Study(name="s", datasets=("census@300",), methods=("HALF",), scores=("tvd-2",), seeds=2)
+
+        first, second = (outcome(cell).scores["tvd-2"] for cell in study.cells)
+
+        assert first != second
+
     @pytest.mark.thorough
     def test_the_same_cell_gives_the_same_scores_and_another_seed_others(self) -> None:
         study = Study(name="s", datasets=("census@200",), methods=("mst",), scores=("tvd-2",), seeds=2)

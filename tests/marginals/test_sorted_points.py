@@ -52,6 +52,14 @@ class TestFewValues:
 
         assert set(cuts) == {0.5, 2.0, 7.25, *np.nextafter([0.5, 2.0, 7.25], np.inf)}
 
+    def test_forty_values_have_bins_of_their_own_where_bins_would_hold_more_of_them(self) -> None:
+        values = np.repeat(60 * np.arange(40), 25)
+
+        cuts = SortedPoints(values).fine_cuts(84)
+
+        assert counted(values, cuts).max() == 25
+        assert cuts.size == 80
+
     def test_whole_numbers_side_by_side_share_a_cut(self) -> None:
         cuts = SortedPoints(np.array([4, 5, 5, 9])).fine_cuts(100)
 

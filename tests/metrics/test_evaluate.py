@@ -211,6 +211,13 @@ class TestForms:
         assert "Worst: job" in shown
         assert "tvd-1 (holdout)" in shown
 
+    def test_text_names_the_identifiers_which_are_not_compared(self):
+        real, other = (people(50, seed).assign(key=[f"k{i:03d}" for i in range(50)]) for seed in (1, 2))
+
+        found = evaluate(real, other, metrics="tvd-1", baselines=())
+
+        assert "Identifiers are not compared: key." in found.text()
+
     def test_text_says_the_best_value_where_no_baseline_gives_a_scale(self):
         with_scale = evaluate(people(50, 1), people(50, 2), metrics="tvd-1")
         without = evaluate(people(50, 1), people(50, 2), metrics="tvd-1", baselines=())
@@ -354,6 +361,26 @@ class TestOwnHoldout:
         # A table of the same distribution is as good as real records; noise has a hundredth of the variance.
         assert 0.8 < result.score.value < 1.25
         assert again.score(key).value == result.score.value
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    def test_baselines_are_tested_on_the_same_rows_and_the_text_says_which(self) -> None:
+        real, other = self.tables()
+
+        found = evaluate(real, other, target="y", metrics="predictive-error")
+
+        score = found.score("predictive-error")
+        # Halves keep the relation of x and y; columns shuffled apart have an error of 2 where .1 is possible.
+        assert 0.8 < score.baselines["HALF"] < 1.25
+        assert score.baselines["HISTOGRAM"] > 5
+        assert "Note: tested on a quarter of the real table" in found.text()
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    def test_a_baseline_without_enough_rows_is_left_out(self) -> None:
+        real, other = self.tables()
+
+        found = evaluate(real[:2], other, target="y", metrics="predictive-error")
+
+        assert found.score("predictive-error").baselines == {}
 
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     def test_a_table_without_the_relation_has_a_larger_error(self) -> None:

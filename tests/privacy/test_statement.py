@@ -479,6 +479,13 @@ class TestTypes:
         assert "Stored types" not in read.text() + statement().text()
         assert PrivacyStatement.from_json(json.loads(json.dumps(read.to_json()))) == read
 
+    def test_without_privacy_nothing_else_is_said_to_weaken_it(self) -> None:
+        off = statement(budget=Budget.none(), epsilon_spent=None, stored_types=("age",), types_read=True)
+
+        (reason,) = off.reasons_against
+        assert "privacy was switched off" in reason
+        assert "privately" not in off.text()
+
     def test_stored_types_are_named_as_what_the_guarantee_rests_on(self) -> None:
         stored = statement(stored_types=("age", "job"))
 

@@ -22,6 +22,7 @@ N = 3_000
 RNG = np.random.default_rng(5)
 DAYS = pd.Series(np.datetime64("2021-03-01") + RNG.integers(0, 600, N).astype("timedelta64[D]"))
 TIMES = pd.Series(np.datetime64("2021-03-01T00:00:00") + RNG.integers(0, 10**7, N).astype("timedelta64[s]"))
+ZONED = TIMES.map(lambda time: f"{time.isoformat()}+00:00")
 FORMS = {
     "%Y-%m-%d": DAYS,
     "%d/%m/%Y": DAYS,
@@ -92,6 +93,23 @@ def test_a_date_that_few_cells_hold_does_not_make_a_column_of_dates() -> None:
     assert release.schema["seen"].kind == "categorical"
 
 
+def test_times_with_an_offset_are_written_with_a_t_as_they_were() -> None:
+    _, rows = drawn(pd.DataFrame({"when": ZONED}), float("inf"))
+
+    assert rows["when"].str.fullmatch(r"2021-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00").all()
+
+
+def test_an_observed_domain_is_of_times_and_they_come_out_as_texts() -> None:
+    frame = pd.DataFrame({"when": ZONED, "day": DAYS.dt.strftime("%d.%m.%Y")})
+
+    release = st.Independent(epsilon=float("inf"), allow_observed=True, seed=0).fit(frame)
+
+    rows = release.sample(50, seed=1)
+    assert [release.schema[name].kind for name in frame] == ["datetime", "date"]
+    assert rows["when"].between(ZONED.min(), ZONED.max()).all()
+    assert pd.to_datetime(rows["day"], format="%d.%m.%Y").between(DAYS.min(), DAYS.max()).all()
+
+
 @pytest.mark.thorough
 def test_missing_and_empty_cells_stay_missing() -> None:
     texts = DAYS.dt.strftime("%Y-%m-%d").to_numpy(dtype=object)
@@ -159,6 +177,12 @@ class TestTextTimes:
             dt.date(2020, 1, 3),
             dt.date(2020, 1, 5),
         ]
+
+    def test_a_text_that_is_not_unicode_counts_for_no_kind(self) -> None:
+        found = self.texts(["2020-01-01", "x\ud800"])
+
+        assert self.kinds(found.cell_kinds("t")) == {"day": 1}
+        assert found.typed(found.types()).columns["t"].missing.tolist() == [False, True]
 
     def test_its_repr_shows_no_cell(self) -> None:
         assert "2020" not in repr(self.texts(["2020-01-03"]))

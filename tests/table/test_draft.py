@@ -14,17 +14,18 @@ from sample_columns import raw
 from syntabula.errors import SchemaError
 from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import draft_schema
-from syntabula.table.raw import RawTable
+from syntabula.table.frames.text_times import with_times_read
+from syntabula.table.raw import Origin, RawTable
 from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric, Time
 
 
 def draft_one(raw_column, name="x"):
     """Draft a column and check that the codec then reads the table without any coercion."""
-    values = RawTable({name: raw_column}, raw_column.missing.size, None)
+    values = RawTable({name: raw_column}, raw_column.missing.size, Origin("pandas", {}))
     schema, notes = draft_schema(values)
     assert schema.observed_columns == (name,)
     if not isinstance(schema[name], Identifier):
-        _, coercions = Codec.plan(schema).encode(values, strict=True)
+        _, coercions = Codec.plan(schema).encode(with_times_read(values), strict=True)
         assert not coercions
     return schema[name], notes
 
@@ -87,21 +88,53 @@ class TestNotes:
             "c": raw("text", ["x"] * 3)
         }
 
-        _, notes = draft_schema(RawTable(columns, 3, None))
+        _, notes = draft_schema(RawTable(columns, 3, Origin("pandas", {})))
 
         assert notes == ["columns 'a', 'b': each holds only whole numbers, so it is treated as integer"]
 
-    def test_days_that_are_stored_as_text_are_pointed_out(self):
-        column, notes = draft_one(
-            raw("text", [f"2020-{m:02}-{d:02}" for m in (1, 2) for d in range(1, 29)] * 2)
-        )
+    @pytest.mark.parametrize(
+        ("form", "kind", "format"),
+        [
+            ("2020-{m:02}-{d:02}", "date", None),
+            ("{d:02}.{m:02}.2020", "date", "%d.%m.%Y"),
+            ("2020/{m:02}/{d:02}", "date", "%Y/%m/%d"),
+            ("2020-{m:02}-{d:02} {d:02}:30:0{m}", "datetime", "%Y-%m-%d %H:%M:%S"),
+            ("2020-{m:02}-{d:02}T{h:02}:30:00+0{m}:00", "datetime", None),
+            ("{h:02}:{d:02}", "time", "%H:%M"),
+        ],
+    )
+    def test_days_and_times_that_are_stored_as_text_are_proposed_as_such(self, form, kind, format):
+        texts = [form.format(d=d, m=m, h=d % 24) for m in (1, 2) for d in range(1, 24)]
+
+        # They all differ: of keys of their pattern, the month would be any number.
+        column, notes = draft_one(raw("text", texts))
+
+        assert (column.kind, column.format) == (kind, format)
+        assert not notes
+
+    @pytest.mark.parametrize(
+        ("form", "noted"),
+        [("€{n},034.50", "sign"), ("{n}%", "sign"), ("1.{n} $", "sign"), ("0{n}", ""), ("x{n}", "")],
+    )
+    def test_numbers_with_a_sign_are_pointed_out(self, form, noted):
+        _, notes = draft_one(raw("text", [form.format(n=n) for n in range(1, 99)]))
+
+        assert any("declare it numeric, with the `format`" in note for note in notes) == bool(noted)
+
+    def test_numbers_with_limits_among_them_are_pointed_out(self):
+        _, limits = draft_one(raw("text", ["<0.5", *(f"{n / 10}" for n in range(5, 99))] * 3))
+        _, codes = draft_one(raw("text", ["X", *(f"{n:03d}" for n in range(5, 99))] * 3))
+
+        assert any("holds numbers and some texts" in note for note in limits)
+        assert not any("holds numbers and some texts" in note for note in codes)
+
+    def test_days_among_other_texts_stay_categories(self):
+        column, _ = draft_one(raw("text", ["2020-01-01", "2020-01-02", "unknown"] * 9))
 
         assert isinstance(column, Categorical)
-        assert "declare it a date" in notes[0]
 
-    @pytest.mark.parametrize("form", ["{d:02}.{m:02}.2020", "{m}/{d}/20", "2020/{m:02}/{d:02}"])
-    def test_days_that_are_written_otherwise_are_pointed_out(self, form):
-        texts = [form.format(d=d, m=m) for m in (1, 2) for d in range(1, 29)] * 2
+    def test_days_that_are_written_otherwise_are_pointed_out(self):
+        texts = [f"{m}/{d}/20" for m in (1, 2) for d in range(1, 29)] * 2
 
         _, notes = draft_one(raw("text", texts))
 
@@ -230,7 +263,7 @@ class TestRefusals:
     )
     def test_what_no_column_can_hold_is_refused_by_name(self, raw_column):
         with pytest.raises(SchemaError, match="'x'") as caught:
-            draft_schema(RawTable({"x": raw_column}, raw_column.missing.size, None))
+            draft_schema(RawTable({"x": raw_column}, raw_column.missing.size, Origin("pandas", {})))
         assert "canary" not in str(caught.value)
 
 

@@ -98,9 +98,11 @@ class _Drawn:
         binned = cell.method not in ("SELF", "HALF", "HISTOGRAM") and cell.options.get("numbers", True)
         self.in_even_bins = split.levels and cell.binning.discretizer == "uniform" and bool(binned)
         if cell.method in ("SELF", "HALF", "HISTOGRAM"):
-            from syntabula.attacks.baselines import BASELINES
+            from syntabula.attacks.baselines import BASELINES, Half
 
-            self._release = BASELINES[cell.method]().fit(split.fit, split.schema)
+            # Another seed takes another half, so that the spread over seeds is that of halves.
+            known: Any = Half(seed=cell.seed) if cell.method == "HALF" else BASELINES[cell.method]()
+            self._release = known.fit(split.fit, split.schema)
             if cell.method == "SELF":
                 from syntabula.bench.only_bins import cells_as_they_are
 

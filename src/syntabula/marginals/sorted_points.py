@@ -63,6 +63,9 @@ FRACTION_STEPS = 1 << 20
 LEAST_RECORDS = 8
 """Records that a bin of several values holds, at least, but for what frequent values take out of it."""
 
+_FEW = 40
+"""So many distinct values get a bin each even where bins would hold more of them, if there are twice as many bins."""
+
 _COUNTS = "counts"
 
 _VALUES_PER_PASS = 1 << 20
@@ -220,7 +223,7 @@ class SortedPoints:
             return values
         n, parts = self.size, most // 4
         each = max(n / parts, LEAST_RECORDS)
-        frequent = (counts >= each) | (values.size <= parts)
+        frequent = (counts >= each) | (values.size <= max(parts, min(_FEW, most // 2 - 1)))
         doublings = min(int(np.log2(each / LEAST_RECORDS)), parts // 4)
         ends = LEAST_RECORDS * (2.0 ** np.arange(1, doublings + 1) - 1)
         steps = np.sort(np.concatenate([ends, np.arange(each, n - each / 2, each), n - ends]))

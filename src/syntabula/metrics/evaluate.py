@@ -247,6 +247,22 @@ def _result(info: MetricInfo, task: _Task, found: Mapping[_Task, tuple[Score, fl
     return Result(info=info, against=task.against, score=score.with_baselines(scale), seconds=seconds)
 
 
+def _has_halves(tables: Comparison) -> bool:
+    """Return whether the real table can be halved: it has two rows, or two units."""
+    units = tables.real.units
+    return (tables.real.n_rows if units is None else np.unique(units).size) >= 2
+
+
+def _scales(tables: Comparison, baselines: Sequence[Baseline], seed: int) -> dict[Baseline, Comparison]:
+    """Return the tables of baselines."""
+    makers: dict[Baseline, Callable[[], Comparison]] = {
+        "HALF": lambda: tables.halves(np.random.default_rng([seed, 1])),
+        "HISTOGRAM": lambda: tables.histogram(np.random.default_rng([seed, 2])),
+        "SELF": tables.itself,
+    }
+    return {name: makers[name]() for name in baselines}
+
+
 def _tasks(
     tables: Comparison,
     metrics: Sequence[tuple[MetricInfo, Metric]],
@@ -254,20 +270,21 @@ def _tasks(
     seed: int,
 ) -> list[_Task]:
     """List the tasks to compute; the tables of baselines are made once, for all metrics."""
-    makers: dict[Baseline, Callable[[], Comparison]] = {
-        "HALF": lambda: tables.halves(np.random.default_rng([seed, 1])),
-        "HISTOGRAM": lambda: tables.histogram(np.random.default_rng([seed, 2])),
-        "SELF": tables.itself,
-    }
-    scales = {name: makers[name]() for name in baselines} if any(i.baselines for i, _ in metrics) else {}
+    any_scaled = any(info.baselines for info, _ in metrics)
+    scales = _scales(tables, baselines, seed) if any_scaled else {}
+    splits_any = tables.holdout is None and any("holdout" in info.needs for info, _ in metrics)
+    own = tables.with_own_holdout(np.random.default_rng([seed, 3])) if splits_any else tables
+    # Baselines of metrics that are tested on a holdout need one too, and are made of the other rows.
+    of_own = _scales(own, baselines, seed) if splits_any and any_scaled and _has_halves(own) else {}
     tasks = []
     for place, (info, metric) in enumerate(metrics):
         stream = (seed, zlib.crc32(metric.key.encode()))
         splits = tables.holdout is None and "holdout" in info.needs
-        own = tables.with_own_holdout(np.random.default_rng([seed, 3])) if splits else tables
-        compared: list[tuple[Against, Baseline | None, Comparison]] = [("real", None, own)]
+        compared: list[tuple[Against, Baseline | None, Comparison]] = [
+            ("real", None, own if splits else tables)
+        ]
         if info.baselines:
-            compared += [("real", name, scale) for name, scale in scales.items()]
+            compared += [("real", name, scale) for name, scale in (of_own if splits else scales).items()]
         if tables.holdout is not None and info.group in _SPLIT_ANEW:
             unseen = tables.against_holdout()
             compared.append(("holdout", None, unseen))

@@ -153,10 +153,14 @@ class Evaluation:
             lines += ["", _heading(group)]
             for result in results:
                 lines.append(f"  {_title(result):<{width}}  {result.score}{_best(result)}")
-                lines.append(f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}")
+                lines.append(
+                    f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}{_noted(result.score)}"
+                )
+        apart = self.facts.get("left_out")
+        left_out = ["", f"Identifiers are not compared: {', '.join(apart)}."] if apart else []
         unit = self.facts.get("unit")
         split = [] if unit is None else ["", f"Halves and holdouts keep all rows with one {unit!r} together."]
-        return "\n".join([*lines[1:], *split, "", f"warning: {NOT_PRIVATE}."])
+        return "\n".join([*lines[1:], *left_out, *split, "", f"warning: {NOT_PRIVATE}."])
 
     def __str__(self) -> str:
         return self.text()
@@ -182,6 +186,11 @@ def _furthest(score: Score) -> str:
         return ""
     part, value = worst[0]
     return f". Worst: {_joined(part)} {value:.3g}"
+
+
+def _noted(score: Score) -> str:
+    """Return the note of a score; without a value it stands in the value's place."""
+    return f". Note: {score.note}" if score.note and not math.isnan(score.value) else ""
 
 
 def _joined(part: tuple[str, ...]) -> str:

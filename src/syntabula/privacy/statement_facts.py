@@ -190,10 +190,11 @@ class StatementFacts:
     @property
     def reasons_against(self) -> tuple[str, ...]:
         """Why the release does not hold the stated guarantee; empty if it does."""
-        reasons = []
         if self.budget.kind == "none":
-            reasons.append("not private: privacy was switched off (epsilon is infinite)")
-        elif not self.noise_is_private:
+            # Nothing is protected, so that nothing else can weaken it.
+            return ("not private: privacy was switched off (epsilon is infinite)",)
+        reasons = []
+        if not self.noise_is_private:
             reasons.append("not private: seeded noise; whoever learns or guesses the seed can remove it")
         if self.observed_columns:
             reasons.append(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
 from syntabula.table.clock_numbers import are_clock_times
+from syntabula.table.frames.text_times import with_times_read
 from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons
 from syntabula.table.key_texts import FEW_VALUES, MANY_VALUES, hardly_repeat, pattern_of_new_keys
 from syntabula.table.raw import RawColumn, RawTable
@@ -40,7 +41,7 @@ from syntabula.table.schema.columns import (
     time_zone,
 )
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
-from syntabula.table.schema.text_formats import NumberFormat, fitted_format
+from syntabula.table.schema.text_formats import SIGN, NumberFormat, fitted_format
 
 MOST_CODES = 200
 """Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
@@ -49,6 +50,9 @@ _OFTEN = 10
 """How often each value of codes must occur on average, and how many other values must fit between two of them."""
 
 MOST_DECIMALS = 6
+
+_MOSTLY = 0.9
+"""Texts of which at least this part are numbers are noted as numbers with some texts among them."""
 
 _MOST_ROWS_OF_A_KEY = 100
 """Values with more rows than this on average are not keys of persons."""
@@ -59,9 +63,18 @@ _CLOCK_NUMBERS = (
 )
 _NO_VALUES = "has no values; its domain is a placeholder, so declare the real one"
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-_DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
 _OTHER_DAY = re.compile(
     r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})|[0-9]{4}([./])[0-9]{1,2}\3[0-9]{1,2}"
+)
+_PLAIN = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
+_WITH_SIGN = re.compile(rf"[+-]?({SIGN} ?)?[+-]?[0-9][0-9.,' \u00a0\u202f]*( ?{SIGN})?")
+_SIGN_NOTE = (
+    "holds numbers with a sign of a currency or percent, which are read as text; declare it numeric, with the `format` "
+    "in which they are written, such as '1.234,50 €' or '1234%', to learn them as numbers"
+)
+_MIXED_NOTE = (
+    "holds numbers and some texts, such as limits, so each is a category; declare it numeric to learn the numbers as "
+    "such, and the texts then count as missing"
 )
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_TIME = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
@@ -90,6 +103,7 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     """Draft a schema, and also return rules that hold in every row of the table; see `draft_schema`."""
     from syntabula.table.rules.proposals import proposed_rules
 
+    table = with_times_read(table)
     columns, noted = _drafted(table.columns)
     schema = Schema(columns)
     notes = [_note(names, note) for note, names in noted.items()]
@@ -241,22 +255,36 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
         )
     if not labels:
         return Categorical(("unknown",), nullable=True, provenance="observed"), _NO_VALUES
+    number_note = _note_of_numbers(labels)
     if hardly_repeat(len(labels), values.size):
         kind = "differs in every row" if len(labels) == values.size else "has very many distinct values"
         pattern = pattern_of_new_keys(labels)
         by = "running numbers" if pattern is None else "new keys of the pattern that its values show"
-        return Identifier(pattern=pattern, nullable=nullable, provenance="observed"), (
+        return Identifier(pattern=pattern, nullable=nullable, provenance="observed"), number_note or (
             f"{kind}, so it is treated as an identifier and replaced by {by}; to learn it, declare it "
             "categorical, with its common values and `open: true`"
         )
-    note = "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
-    if len(labels) > FEW_VALUES and all(map(_DAY.fullmatch, labels)):
-        note = "holds days as text; declare it a date, with bounds, to learn their order"
+    note = number_note or (
+        "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
+    )
     if len(labels) > FEW_VALUES and all(map(_OTHER_DAY.fullmatch, labels)):
         note = (
             "holds what looks like days; write them as 2024-01-31 and declare it a date to learn their order"
         )
     return Categorical(tuple(sorted(labels)), nullable=nullable, provenance="observed"), note
+
+
+def _note_of_numbers(labels: set[str]) -> str | None:
+    """Return a note if texts are numbers with a sign, or nearly all of them are numbers."""
+    if len(labels) <= FEW_VALUES:
+        return None
+    plain = sum(_PLAIN.fullmatch(text) is not None for text in labels)
+    if not plain and all(map(_WITH_SIGN.fullmatch, labels)):
+        return _SIGN_NOTE
+    # Codes of digits have leading zeros.
+    if len(labels) * _MOSTLY <= plain < len(labels) and not any(re.match("0[0-9]", text) for text in labels):
+        return _MIXED_NOTE
+    return None
 
 
 def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:

@@ -292,6 +292,24 @@ class TestConditions:
 
             assert [not row for row in rows] == expected
 
+    def test_an_order_compares_points_in_time_whatever_the_wall_clocks_say(self):
+        bounds = (dt.datetime(2024, 10, 26), dt.datetime(2024, 10, 28))
+        zones = ("Europe/Berlin", "Europe/Berlin", "America/New_York")
+        columns = {name: Datetime(*bounds, timezone=zone) for name, zone in zip("abc", zones, strict=True)}
+        found = schema(columns, order=(("a", "b", "c"),))
+        # Twenty minutes in which Berlin puts its clocks back, and New York's are hours behind.
+        instants = pd.to_datetime(["2024-10-27 00:50", "2024-10-27 01:10", "2024-10-27 01:11"], utc=True)
+        rows = {
+            name: [instants[i].tz_convert(zone)]
+            for i, (name, zone) in enumerate(zip("abc", zones, strict=True))
+        }
+        wrong = {name: [instants[2 - i].tz_convert(zones[i])] for i, name in enumerate("abc")}
+        frame = pd.concat([pd.DataFrame(rows), pd.DataFrame(wrong)], ignore_index=True)
+
+        broken = found.broken_by(read(frame, found.schema).columns, 2)
+
+        assert broken["a <= b <= c"].tolist() == [False, True]
+
     def test_columns_that_differ_only_in_case_are_two(self):
         whole = Numeric(0, 9, integer=True)
         found = schema({"a": whole, "A": whole}, require=["a < A"])

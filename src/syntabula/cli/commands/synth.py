@@ -127,7 +127,9 @@ def synth(
     }
     console.result(release.privacy.text(), facts)
     if schema is not None and schema.others:
-        console.note(_of_others([name for name in release.schema if name not in schema], request.observed))
+        console.note(
+            _of_others([name for name in release.schema if name not in schema], request.observed, release)
+        )
     for sentence in _of_poor(lost, coarse, release):
         console.note(f"note: {sentence}")
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
@@ -177,12 +179,14 @@ def _check_no_release(save: Path, run: FilesOfRun, drawing: str) -> None:
     )
 
 
-def _of_others(names: list[str], observed: bool) -> str:
+def _of_others(names: list[str], observed: bool, release: Release) -> str:
     """Describe how columns missing from the schema were handled; one of them may have been forgotten."""
     if not names:
         return "note: the schema declares all columns, so no domains had to be found"
     shown = ", ".join(map(repr, names[:20])) + (" and others" if len(names) > 20 else "")
-    how = "read off the table" if observed else "found privately, at a cost in budget"
+    exact = release.privacy.budget.currency == "none"
+    found = "found by exact counts" if exact else "found privately, at a cost in budget"
+    how = "read off the table" if observed else found
     columns = "column" if len(names) == 1 else f"{len(names)} columns"
     return f"note: domains not in the schema were {how}: {columns} {shown}"
 

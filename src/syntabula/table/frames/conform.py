@@ -141,7 +141,10 @@ def _texts(column: RawColumn) -> list[str]:
     if column.physical.kind == "boolean":
         true, false = (true, false) if slash else ("true", "false")
         return [true if value else false for value in column.values.tolist()]
-    return ["" if value is None else str(value) for value in to_objects(column).tolist()]
+    values = to_objects(column).tolist()
+    if column.physical.kind == "datetime":
+        return ["" if value is None else value.isoformat() for value in values]
+    return ["" if value is None else str(value) for value in values]
 
 
 def _from_texts(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | None:

@@ -9,9 +9,11 @@ import numpy as np
 
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.database import connection, in_order, interruptible, read_query
-from syntabula.table.files.cell_kinds import CELL_KINDS, kinds_by_column
+from syntabula.table.files.cell_kinds import CELL_KINDS, column_type, kinds_by_column
 from syntabula.table.files.cell_types import found_value
+from syntabula.table.frames.object_columns import is_unicode, object_array
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
+from syntabula.table.schema.schema import Schema, undeclared
 
 _ISO_TIME = "%Y-%m-%dT%H:%M:%S"
 
@@ -27,6 +29,18 @@ class TextTimes:
     def cell_kinds(self, name: str) -> CountedPoints:
         """Return positions in `CELL_KINDS`, and how many non-empty cells of a column have each; sensitive."""
         return self._kinds[name]
+
+    def types(self) -> dict[str, PhysicalType]:
+        """Return the types of the columns all of whose cells are days or times of one form; sensitive."""
+        found = {}
+        for name, kinds in self._kinds.items():
+            counts = dict.fromkeys(CELL_KINDS, 0.0)
+            for place, number in zip(kinds.values, kinds.counts, strict=True):
+                counts[CELL_KINDS[int(place)]] += float(number)
+            physical = column_type(counts, 0)
+            if physical is not None and physical.kind in ("date", "datetime", "time"):
+                found[name] = physical
+        return found
 
     def typed(self, physical: Mapping[str, PhysicalType]) -> RawTable:
         """Return the table with columns read as these types of days and times, and the rest as it is.
@@ -53,9 +67,25 @@ class TextTimes:
         return f"TextTimes({len(self._texts)} columns)"
 
 
+def with_times_read(table: RawTable, schema: Schema | None = None) -> RawTable:
+    """Return a table with those undeclared columns of texts read as days or times that hold nothing else; sensitive.
+
+    A file of text is left as it is: its cells were looked at when it was read.
+    """
+    undeclared_names = undeclared(table.columns, schema)
+    names = [name for name in undeclared_names if table.columns[name].physical.kind == "text"]
+    if not names or table.origin.is_text:
+        return table
+    texts = TextTimes(table, names)
+    return texts.typed(texts.types())
+
+
 def _repeated(column: RawColumn) -> RepeatedTexts:
+    """Return a column's texts; those that are not valid Unicode, which the database refuses, are empty."""
     cells = column.cells
-    return cells if isinstance(cells, RepeatedTexts) else RepeatedTexts.of(cells.tolist(), column.missing)
+    found = cells if isinstance(cells, RepeatedTexts) else RepeatedTexts.of(cells.tolist(), column.missing)
+    valid = [text if is_unicode(text) else "" for text in found.distinct.tolist()]
+    return RepeatedTexts(object_array(valid), found.places)
 
 
 def _kinds(texts: Mapping[str, RepeatedTexts], table: RawTable) -> dict[str, CountedPoints]:

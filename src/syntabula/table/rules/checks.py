@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations, pairwise
@@ -15,7 +16,7 @@ from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.rules.computed import as_declared, bound_as_number
 from syntabula.table.rules.contradictions import Stated, refuse_contradictions
 from syntabula.table.rules.evaluation import result_types
-from syntabula.table.rules.expressions import Expression, read_expression
+from syntabula.table.rules.expressions import Expression, alias, instant_alias, read_expression
 from syntabula.table.rules.probes import tried_values
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric, Ordered, Time
@@ -97,7 +98,7 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
         _check_in_domain(name, found, columns[name])
     for condition in required:
         _check_computable(f"require {_short(condition.rule)}", condition.expression, derived, columns)
-    listed = _of_lists(rules, names, distances)
+    listed = _of_lists(rules, columns, distances)
     stated = [Stated(f"require {_short(c.rule)}", c.expression) for c in required]
     # Columns that are missing together exclude no row whose cells are all present.
     stated += [Stated(f"order {_short(c.rule)}", c.expression) for c in listed[: len(rules.order)]]
@@ -248,18 +249,30 @@ def _width(column: Column) -> float:
     return float(bound_as_number(column, "upper") - bound_as_number(column, "lower"))
 
 
-def _of_lists(rules: Rules, names: tuple[str, ...], distances: Mapping[str, Distance]) -> list[Condition]:
+def _of_lists(
+    rules: Rules, columns: Mapping[str, Column], distances: Mapping[str, Distance]
+) -> list[Condition]:
     """Return the conditions that lists of columns mean."""
-    found = []
+    found, names = [], tuple(columns)
     for chain in rules.order:
         text = " AND ".join(f"{identifier(a)} <= {identifier(b)}" for a, b in combinations(chain, 2))
         learned = all(_is_learned(*pair, distances) for pair in pairwise(chain))
-        found.append(Condition(" <= ".join(chain), read_expression(text, names), learned))
+        expression = _of_instants(read_expression(text, names), columns)
+        found.append(Condition(" <= ".join(chain), expression, learned))
     for listed in rules.together:
         first = f"{identifier(listed[0])} IS NULL"
         text = " AND ".join(f"({first}) = ({identifier(n)} IS NULL)" for n in listed[1:])
         found.append(Condition(f"missing together: {', '.join(listed)}", read_expression(text, names), True))
     return found
+
+
+def _of_instants(order: Expression, columns: Mapping[str, Column]) -> Expression:
+    """Return an order of times that compares points in time: wall clocks differ by zones, and are put back in autumn."""
+    sql = order.sql
+    for place, column in enumerate(columns.values()):
+        if isinstance(column, Datetime) and column.timezone is not None:
+            sql = re.sub(rf"\b{alias(place)}\b", instant_alias(place), sql)
+    return replace(order, sql=sql)
 
 
 def _is_learned(first: str, second: str, distances: Mapping[str, Distance]) -> bool:

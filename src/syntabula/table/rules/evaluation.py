@@ -19,7 +19,7 @@ from syntabula.table.coding.column_codes import present_cells
 from syntabula.table.database import connection, in_order, interruptible, quoted, read_relation
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
-from syntabula.table.rules.expressions import Expression, alias
+from syntabula.table.rules.expressions import Expression, alias, instant_alias
 from syntabula.table.schema.columns import (
     MICROSECONDS,
     Boolean,
@@ -158,6 +158,8 @@ def _source(
         values, missing = plain_cells(column, raw)
         arrays |= {f"v{i}": values, f"m{i}": missing}
         selected.append(f"CASE WHEN m{i} THEN NULL ELSE {_typed(column, f'v{i}')} END AS {alias(i)}")
+        if isinstance(column, Datetime) and column.timezone is not None:
+            selected.append(f"CASE WHEN m{i} THEN NULL ELSE make_timestamp(v{i}) END AS {instant_alias(i)}")
     return arrays, f"SELECT {', '.join(selected)} FROM cells"
 
 

@@ -108,6 +108,11 @@ def alias(position: int) -> str:
     return f"c{position}"
 
 
+def instant_alias(position: int) -> str:
+    """Return the name of a column of times with a zone as points in time, which do not depend on their zone."""
+    return f"u{position}"
+
+
 def read_expression(text: str, names: tuple[str, ...]) -> Expression:
     """Parse an expression over columns of one row.
 

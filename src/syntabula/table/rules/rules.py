@@ -23,7 +23,8 @@ class Rules:
     Rules are public facts, and cost no privacy. Expressions are SQL as DuckDB reads it, over columns of the same row:
     arithmetic, comparisons, CASE, and functions of numbers, texts and dates. Names with spaces, points or hyphens
     are put in double quotes. In a schema file, expressions with a comma, a colon or double quotes are put in single
-    quotes. A missing cell makes most expressions missing; a condition that is missing counts as satisfied.
+    quotes. A missing cell makes most expressions missing; a condition that is missing counts as satisfied. A time with
+    a zone is its zone's wall-clock time, so a difference is an hour off where clocks were changed in between.
 
     Attributes:
         derive: Columns that follow from others, each with its expression, such as `total: part_a + part_b` or

@@ -11,10 +11,11 @@ from decimal import Decimal, InvalidOperation
 from syntabula._arguments import shown
 from syntabula.errors import SchemaError
 
-_SIGN = "[$€£¥₹%]"
+SIGN = "[$€£¥₹%]"
+"""Regular expression of a sign of a currency or percent."""
 _PICTURE = re.compile(
-    rf"(?P<prefix>({_SIGN} ?)?)1(?P<group>[,.' \u00a0\u202f]?)234"
-    rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>( ?{_SIGN})?)"
+    rf"(?P<prefix>({SIGN} ?)?)1(?P<group>[,.' \u00a0\u202f]?)234"
+    rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>( ?{SIGN})?)"
 )
 EXAMPLES = "'1234,5', '1,234.50', '1.234,50 €' or '$1,234'"
 
