@@ -31,7 +31,7 @@ from syntabula.privacy.units import Units
 FIRST = ("auto", "independent", "mst", "privbayes", "privmrf", "tab-pe", "dp-merf")
 RUNS = [
     *((method, "approximate", 1) for method in METHODS if method not in VARIANTS),
-    *((method, "approximate", 2) for method in ("auto", "mst", "privbayes", "argn")),
+    *((method, "approximate", 2) for method in ("auto", "mst", "privbayes")),
     *((method, "pure", 1) for method in FIRST if takes(method, BUDGETS["pure"])),
 ]
 

@@ -101,7 +101,7 @@ class TestZcdpConversion:
             assert epsilon_from_rho(rho, delta) <= rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
     @pytest.mark.thorough
-    @settings(max_examples=2000)
+    @settings(max_examples=1000)
     @given(st.floats(-9, 8), st.floats(-15, -0.301))
     def test_round_trip_never_overclaims(self, epsilon_exponent: float, delta_exponent: float) -> None:
         self.assert_never_overclaims(10**epsilon_exponent, 10**delta_exponent)
@@ -116,7 +116,7 @@ class TestZcdpConversion:
         assert back >= epsilon * (1 - 1e-12) - 1e-14
 
     @pytest.mark.thorough
-    @settings(max_examples=2000)
+    @settings(max_examples=1000)
     @given(st.floats(-12, 8), st.floats(-15, -0.01), st.floats(1.000001, 10))
     def test_is_monotone(self, exponent: float, delta_exponent: float, factor: float) -> None:
         self.assert_monotone(10**exponent, 10**delta_exponent, factor)

@@ -47,8 +47,8 @@ def random_setting(seed: int) -> tuple[float, float, int, float, float]:
     return training_noise(Fraction(mu) ** 2, rate, steps, part * delta), rate, steps, delta, part
 
 
-LOST_MOST = (72, 110, 44, 271, 194, 123, 76)
-"""Settings that lost more than 1 % of epsilon when a tenth of delta was always set aside."""
+LOST_MOST = (72, 194, 123)
+"""Some of the settings that lost more than 1 % of epsilon when a tenth of delta was always set aside."""
 
 
 class TestAgainstAnotherLibrary:
@@ -67,7 +67,7 @@ class TestAgainstAnotherLibrary:
         assert epsilon * 0.999 <= stated(noise, rate, steps) <= epsilon * 1.005
 
     # `benchmarks/accounting.py training` compares 300, of which none loses more than 0.36 %.
-    @pytest.mark.parametrize("seed", [*range(4), *LOST_MOST])
+    @pytest.mark.parametrize("seed", [0, 1, *LOST_MOST])
     @pytest.mark.thorough
     def test_random_settings_are_never_below_and_lose_half_a_percent_at_most(self, seed: int) -> None:
         noise, rate, steps, delta, part = random_setting(seed)
@@ -82,7 +82,6 @@ class TestAgainstAnotherLibrary:
     @pytest.mark.parametrize(
         ("noise", "rate", "steps", "part"),
         [
-            (1.0, 0.01, 2000, 1e-6),
             (0.6, 0.001, 3000, 1e-4),
             (0.7, 0.05, 1, 1e-6),
             (3.0, 1.0, 20, 1e-4),
