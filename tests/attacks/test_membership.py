@@ -298,13 +298,13 @@ class TestArguments:
             with pytest.raises(ArgumentError, match=message):
                 st.attack(table(), attacks.Self(), SCHEMA, **given)
 
-    @pytest.mark.parametrize("wrong", [None, "mst", st.MST], ids=repr)
-    def test_what_cannot_be_fitted_is_no_synthesizer(self, wrong):
-        for call in (st.attack, st.membership_disclosure):
-            with pytest.raises(
-                ArgumentError, match="synthesizer must be an object with a method fit, such as"
-            ):
-                call(table(), wrong, SCHEMA)
+    def test_what_cannot_be_fitted_is_no_synthesizer(self):
+        for wrong in [None, "mst", st.MST]:
+            for call in (st.attack, st.membership_disclosure):
+                with pytest.raises(
+                    ArgumentError, match="synthesizer must be an object with a method fit, such as"
+                ):
+                    call(table(), wrong, SCHEMA)
 
     def test_a_seeded_noise_that_all_shadow_models_would_share_is_refused(self):
         from syntabula.privacy.noise import SeededNoise

@@ -88,7 +88,7 @@ class TestClosestRecord:
         assert distances[0, 2] > distances[0, 1]
         assert distances[2, 2] == 0.0
 
-    @pytest.mark.parametrize("given", [{"percentile": -1}, {"percentile": 101}, {"max_rows": 0}])
-    def test_numbers_out_of_range_are_refused(self, given):
-        with pytest.raises(ArgumentError):
-            ClosestRecord(**given)
+    def test_numbers_out_of_range_are_refused(self):
+        for given in [{"percentile": -1}, {"percentile": 101}, {"max_rows": 0}]:
+            with pytest.raises(ArgumentError):
+                ClosestRecord(**given)

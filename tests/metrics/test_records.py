@@ -222,9 +222,7 @@ class TestSupport:
         assert mixed < fresh
 
 
-@pytest.mark.parametrize(
-    "metric", [AlphaPrecision, BetaRecall, DiscriminatorSimilarity, PropensityError, RecordSimilarity]
-)
-def test_too_few_rows_are_refused(metric):
-    with pytest.raises(ArgumentError):
-        metric(max_rows=0)
+def test_too_few_rows_are_refused():
+    for metric in [AlphaPrecision, BetaRecall, DiscriminatorSimilarity, PropensityError, RecordSimilarity]:
+        with pytest.raises(ArgumentError):
+            metric(max_rows=0)

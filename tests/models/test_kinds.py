@@ -142,10 +142,10 @@ class TestLoading:
         ):
             st.load(tmp_path / "release.syn")
 
-    @pytest.mark.parametrize("kind", [None, "a b", "x\n", "k" * 200])
-    def test_what_is_no_kind_is_not_shown(self, kind: object) -> None:
-        with pytest.raises(ReleaseFileError, match=r"^this file does not name the kind of its model$"):
-            base.model_class(kind)
+    def test_what_is_no_kind_is_not_shown(self) -> None:
+        for kind in [None, "a b", "x\n", "k" * 200]:
+            with pytest.raises(ReleaseFileError, match=r"^this file does not name the kind of its model$"):
+                base.model_class(kind)
 
     def test_what_a_file_says_of_a_plug_in_is_only_shown_and_cut(self) -> None:
         with pytest.raises(ReleaseFileError) as caught:

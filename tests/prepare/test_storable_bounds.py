@@ -96,6 +96,6 @@ class TestLimits:
     def test_of_narrow_floats(self, name: str) -> None:
         assert PhysicalType("float", name).limits == (-65_504, 65_504)
 
-    @pytest.mark.parametrize("name", ["object", "VARCHAR", "double", "Float64", "category", "HUGEINT"])
-    def test_of_types_that_state_none(self, name: str) -> None:
-        assert PhysicalType("float", name).limits == (-math.inf, math.inf)
+    def test_of_types_that_state_none(self) -> None:
+        for name in ["object", "VARCHAR", "double", "Float64", "category", "HUGEINT"]:
+            assert PhysicalType("float", name).limits == (-math.inf, math.inf)

@@ -104,20 +104,17 @@ class TestBudget:
         with pytest.raises(BudgetError, match="declare all columns"):
             self.BUDGET.with_failure_delta(Fraction(1, 10**7))
 
-    @pytest.mark.parametrize(
-        ("given", "what"),
-        [
+    def test_refuses_what_is_no_guarantee(self):
+        for given, what in [
             ((1.0, 1e-5, 1), "trials"),
             ((1.0, 1e-5, 2.0), "trials"),
             ((1.0, 1e-5, True), "trials"),
             ((1.0, 0.0, 5), "delta"),
             ((math.inf, 1e-5, 5), "epsilon"),
             ((-1.0, 1e-5, 5), "epsilon"),
-        ],
-    )
-    def test_refuses_what_is_no_guarantee(self, given, what):
-        with pytest.raises(BudgetError, match=what):
-            Budget.best_of(*given)
+        ]:
+            with pytest.raises(BudgetError, match=what):
+                Budget.best_of(*given)
 
 
 @pytest.mark.parametrize("seed", [None, 7])

@@ -76,9 +76,7 @@ class TestEvents:
         with pytest.raises(BudgetError):
             ExactEvent(bad)  # type: ignore[arg-type]
 
-    @pytest.mark.parametrize(
-        "record", [{}, {"kind": "x"}, {"kind": "laplace"}, {"kind": "exact", "what": "", "more": 1}]
-    )
-    def test_unreadable_records_are_refused(self, record: dict[str, object]) -> None:
-        with pytest.raises(BudgetError):
-            event_from_json(record)
+    def test_unreadable_records_are_refused(self) -> None:
+        for record in [{}, {"kind": "x"}, {"kind": "laplace"}, {"kind": "exact", "what": "", "more": 1}]:
+            with pytest.raises(BudgetError):
+                event_from_json(record)

@@ -103,25 +103,27 @@ class TestBought:
 
 
 class TestThreshold:
-    @pytest.mark.parametrize("rows", [1, 3, 6])
-    @pytest.mark.parametrize("sigma", [0.4, 30.0])
-    def test_no_division_of_the_rows_among_labels_is_released_more_often(self, rows, sigma):
-        event = smallest_threshold(sigma, 1e-3, rows)
+    def test_no_division_of_the_rows_among_labels_is_released_more_often(self):
+        for rows in [1, 3, 6]:
+            for sigma in [0.4, 30.0]:
+                event = smallest_threshold(sigma, 1e-3, rows)
 
-        assert event.delta <= 1e-3
-        for parts in partitions(rows):
-            # Discrete Gaussian noise, whose probabilities are summed far beyond what they are compared with.
-            released = sum(chance(event.threshold - part, sigma, event.largest_noise) for part in parts)
-            assert released <= event.delta
+                assert event.delta <= 1e-3
+                for parts in partitions(rows):
+                    # Discrete Gaussian noise, whose probabilities are summed far beyond what they are compared with.
+                    released = sum(
+                        chance(event.threshold - part, sigma, event.largest_noise) for part in parts
+                    )
+                    assert released <= event.delta
 
-    @pytest.mark.parametrize("rows", [1, 5])
-    @pytest.mark.parametrize("sigma", [0.4, 6.5])
-    @pytest.mark.parametrize("failure", [1e-2, 1e-5])
-    def test_what_a_unit_changes_is_covered_by_unbounded_noise_and_delta(self, failure, sigma, rows):
-        event = smallest_threshold(sigma, failure, rows)
+    def test_what_a_unit_changes_is_covered_by_unbounded_noise_and_delta(self):
+        for rows in [1, 5]:
+            for sigma in [0.4, 6.5]:
+                for failure in [1e-2, 1e-5]:
+                    event = smallest_threshold(sigma, failure, rows)
 
-        for count, moved in itertools.product([0, 1, 40, 200], range(1, rows + 1)):
-            assert excess(event, count, moved) <= event.delta
+                    for count, moved in itertools.product([0, 1, 40, 200], range(1, rows + 1)):
+                        assert excess(event, count, moved) <= event.delta
 
     @pytest.mark.parametrize("sigma", [6.5, 30.0])
     def test_noise_that_is_not_drawn_again_is_found(self, sigma):
@@ -136,14 +138,14 @@ class TestThreshold:
 
         assert replace(event, threshold=event.threshold * (1 - 1e-6)).delta > 1e-3
 
-    @pytest.mark.parametrize("failure", [1e-4, 1e-6, 1e-9])
-    def test_it_fails_about_as_often_as_allowed_and_is_lower_than_that_of_unbounded_noise(self, failure):
-        event = smallest_threshold(30.0, failure)
+    def test_it_fails_about_as_often_as_allowed_and_is_lower_than_that_of_unbounded_noise(self):
+        for failure in [1e-4, 1e-6, 1e-9]:
+            event = smallest_threshold(30.0, failure)
 
-        # The threshold is compared with whole numbers, which costs up to one of them: a fifth at 1e-9.
-        assert 0.75 * failure < chance(event.threshold - 1, 30.0, event.largest_noise) <= failure
-        # A normal distribution's: 4 to 8 % more.
-        assert event.threshold < 0.97 * (1.5 + 30 * stats.norm.isf(failure))
+            # The threshold is compared with whole numbers, which costs up to one of them: a fifth at 1e-9.
+            assert 0.75 * failure < chance(event.threshold - 1, 30.0, event.largest_noise) <= failure
+            # A normal distribution's: 4 to 8 % more.
+            assert event.threshold < 0.97 * (1.5 + 30 * stats.norm.isf(failure))
 
     def test_files_say_by_true_or_false_whether_noise_is_bounded(self):
         with pytest.raises(BudgetError, match="bounded must be True or False"):
@@ -153,11 +155,11 @@ class TestThreshold:
         for event in (smallest_threshold(5.0, 1e-3, 2), ThresholdEvent(5.0, 20.5)):
             assert event_from_json(event.to_json()) == event
 
-    @pytest.mark.parametrize("sigma", [0.2, 0.9, 1.7, 40.0])
-    def test_noise_reaches_nothing_more_often_than_bounded(self, sigma):
-        for least in (*np.arange(0.25, 8, 0.25) * sigma, *range(1, 9), 0.5, 1.49, 2.01):
-            # 1e-12 for the rounding of the sums.
-            assert chance(least, sigma) <= noise_reaches(least, sigma) * (1 + 1e-12)
+    def test_noise_reaches_nothing_more_often_than_bounded(self):
+        for sigma in [0.2, 0.9, 1.7, 40.0]:
+            for least in (*np.arange(0.25, 8, 0.25) * sigma, *range(1, 9), 0.5, 1.49, 2.01):
+                # 1e-12 for the rounding of the sums.
+                assert chance(least, sigma) <= noise_reaches(least, sigma) * (1 + 1e-12)
 
     def test_the_rows_of_a_unit_lie_below_the_threshold(self):
         with pytest.raises(BudgetError, match="all rows of a unit"):
@@ -226,10 +228,10 @@ class TestFiles:
         assert event.to_json()["rows"] == 4
         assert event_from_json(event.to_json()) == event
 
-    @pytest.mark.parametrize("event", [ExponentialEvent(0.8, 3), TreeEvent(2.0), ThresholdEvent(5.0, 40.0)])
-    def test_a_single_row_is_not_written_as_in_earlier_versions(self, event):
-        assert "rows" not in event.to_json()
-        assert event_from_json(event.to_json()) == event
+    def test_a_single_row_is_not_written_as_in_earlier_versions(self):
+        for event in [ExponentialEvent(0.8, 3), TreeEvent(2.0), ThresholdEvent(5.0, 40.0)]:
+            assert "rows" not in event.to_json()
+            assert event_from_json(event.to_json()) == event
 
 
 class TestGroups:

@@ -191,13 +191,13 @@ class TestJson:
 
         assert not PrivacyStatement.from_json(facts).is_private
 
-    @pytest.mark.parametrize("key", ["method", "budget", "steps", "noise"])
-    def test_a_missing_fact_is_refused(self, key: str) -> None:
-        facts = statement().to_json()
-        del facts[key]
+    def test_a_missing_fact_is_refused(self) -> None:
+        for key in ["method", "budget", "steps", "noise"]:
+            facts = statement().to_json()
+            del facts[key]
 
-        with pytest.raises((KeyError, TypeError, ValueError)):
-            PrivacyStatement.from_json(facts)
+            with pytest.raises((KeyError, TypeError, ValueError)):
+                PrivacyStatement.from_json(facts)
 
     @pytest.mark.parametrize("value", ["much", {}, math.nan, math.inf])
     def test_numbers_are_finite_numbers(self, value: object) -> None:
@@ -360,25 +360,22 @@ class TestEvents:
         assert facts["composition"]["currency"] == budget.currency
         assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact
 
-    @pytest.mark.parametrize(
-        "damage",
-        [
+    def test_a_malformed_event_is_refused(self) -> None:
+        for damage in [
             {"number": None},
             {"kind": "magic"},
             {"sigma": -1.0},
             {"more": 3},
             {"cost": math.nan},
             {"cost": math.inf},
-        ],
-    )
-    def test_a_malformed_event_is_refused(self, damage: dict[str, Any]) -> None:
-        ledger = Ledger(Budget(1.0, 1e-6))
-        ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")
-        facts = of_ledger(ledger).to_json()
-        facts["steps"][0]["events"][0] |= damage
+        ]:
+            ledger = Ledger(Budget(1.0, 1e-6))
+            ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")
+            facts = of_ledger(ledger).to_json()
+            facts["steps"][0]["events"][0] |= damage
 
-        with pytest.raises((KeyError, TypeError, ValueError)):
-            PrivacyStatement.from_json(facts)
+            with pytest.raises((KeyError, TypeError, ValueError)):
+                PrivacyStatement.from_json(facts)
 
 
 class TestComposition:

@@ -315,9 +315,8 @@ class TestMerging:
 
 
 class TestArguments:
-    @pytest.mark.parametrize(
-        "options",
-        [
+    def test_options_out_of_range_are_refused(self) -> None:
+        for options in [
             {"dependence_share": 0},
             {"one_way_share": 1.0},
             {"dependence_share": 0.5, "one_way_share": 0.5},
@@ -325,11 +324,9 @@ class TestArguments:
             {"max_cells": 0},
             {"max_model_mb": 0},
             {"records_per_noise": -1},
-        ],
-    )
-    def test_options_out_of_range_are_refused(self, options: dict[str, float]) -> None:
-        with pytest.raises(ArgumentError, match=next(iter(options))):
-            IndependentDifference(**options)
+        ]:
+            with pytest.raises(ArgumentError, match=next(iter(options))):
+                IndependentDifference(**options)
 
 
 FIVE = Domain.from_sizes(dict.fromkeys("abcde", 3))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -248,7 +247,7 @@ class TestModel:
         assert {ONE_WAY, TREE, PAIRS} <= {step for step, _ in seen}
 
 
-@pytest.mark.parametrize("value", ["many", -1, float("nan"), None])
-def test_a_senseless_threshold_is_refused_before_anything_is_spent(value: Any) -> None:
-    with pytest.raises(ArgumentError, match="compress_sigmas"):
-        SpanningTree(compress_sigmas=value)
+def test_a_senseless_threshold_is_refused_before_anything_is_spent() -> None:
+    for value in ["many", -1, float("nan"), None]:
+        with pytest.raises(ArgumentError, match="compress_sigmas"):
+            SpanningTree(compress_sigmas=value)

@@ -55,10 +55,10 @@ def test_ctgan_holds_no_records_out() -> None:
         method("ctgan", held_out=0.1)
 
 
-@pytest.mark.parametrize("wrong", [{"pac": 0}, {"temperature": 0}, {"penalty": -1}, {"dropout": 1}])
-def test_wrong_options_of_ctgan_are_refused_by_name(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(wrong))):
-        method("ctgan", **wrong)
+def test_wrong_options_of_ctgan_are_refused_by_name() -> None:
+    for wrong in [{"pac": 0}, {"temperature": 0}, {"penalty": -1}, {"dropout": 1}]:
+        with pytest.raises(ArgumentError, match=next(iter(wrong))):
+            method("ctgan", **wrong)
 
 
 @pytest.mark.parametrize("key", METHODS)

@@ -15,9 +15,9 @@ def test_keys_of_persons_are_known(name):
     assert keys_of_persons([name]) == [name]
 
 
-@pytest.mark.parametrize("name", ["id", "loan_id", "order_number", "user", "patient_age", "idiom", ""])
-def test_other_names_are_not_taken_for_them(name):
-    assert keys_of_persons([name]) == []
+def test_other_names_are_not_taken_for_them():
+    for name in ["id", "loan_id", "order_number", "user", "patient_age", "idiom", ""]:
+        assert keys_of_persons([name]) == []
 
 
 def test_the_warning_names_the_column_and_the_remedy():

@@ -52,7 +52,9 @@ class TestFormulas:
             "\ufeff=1",
             "\U000e0020=1",
         ]
-        headers = {f"{text} {i}".replace("\r", "\t").replace("\n", "\t"): text for i, text in enumerate(cases)}
+        headers = {
+            f"{text} {i}".replace("\r", "\t").replace("\n", "\t"): text for i, text in enumerate(cases)
+        }
         for name in ("t.csv", "t.tsv.gz"):
             write_table({header: texts(text, "safe") for header, text in headers.items()}, tmp_path / name)
             back = read_table(tmp_path / name)

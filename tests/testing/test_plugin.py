@@ -214,10 +214,10 @@ class TestNetwork:
         assert resumed.sample(50, seed=1).equals(whole.sample(50, seed=1))
 
 
-@pytest.mark.parametrize("wrong", [{"blur": "much"}, {"blur": 2}, {"pair_share": 1}])
-def test_wrong_options_are_refused_before_anything_is_spent(wrong: dict[str, object]) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(wrong))):
-        st.Marginal(selector="chain", model="blurred").with_options(**wrong)
+def test_wrong_options_are_refused_before_anything_is_spent() -> None:
+    for wrong in [{"blur": "much"}, {"blur": 2}, {"pair_share": 1}]:
+        with pytest.raises(ArgumentError, match=next(iter(wrong))):
+            st.Marginal(selector="chain", model="blurred").with_options(**wrong)
 
 
 def test_a_file_of_a_plug_in_that_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

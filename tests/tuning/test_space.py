@@ -102,20 +102,17 @@ class TestSpaceOf:
         for method in METHODS:
             assert space_of(plain_space(declared_space(method))) == declared_space(method)
 
-    @pytest.mark.parametrize(
-        ("document", "what"),
-        [
+    def test_names_the_option_that_is_wrong(self):
+        for document, what in [
             ({}, "mapping"),
             ([1], "mapping"),
             ({1: [2]}, "names"),
             ({"units": 3}, "'units'"),
             ({"units": {"low": 3}}, "'units'.*needs high"),
             ({"units": {"low": 3, "high": 4, "step": 1}}, "'units'.*step"),
-        ],
-    )
-    def test_names_the_option_that_is_wrong(self, document, what):
-        with pytest.raises(ArgumentError, match=what):
-            space_of(document)
+        ]:
+            with pytest.raises(ArgumentError, match=what):
+                space_of(document)
 
 
 class TestCheckSpace:

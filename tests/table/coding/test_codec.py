@@ -92,28 +92,27 @@ class TestRoundTrip:
         assert again.domain == codec.domain
         assert again.domain.size("age") == 3
 
-    @pytest.mark.parametrize(
-        "change",
-        [
+    def test_altered_json_is_refused(self):
+        for change in [
             {"cuts": {}},
             {"cuts": {"work": [1]}},
             {"cuts": {"age": ["a"]}},
             {"cuts": 3},
             {"schema": {}},
             {"extra": 1},
-        ],
-    )
-    def test_altered_json_is_refused(self, change):
-        with pytest.raises(SchemaError):
-            Codec.from_json({**Codec.plan(ALL_KINDS).to_json(), **change})
+        ]:
+            with pytest.raises(SchemaError):
+                Codec.from_json({**Codec.plan(ALL_KINDS).to_json(), **change})
 
-    @pytest.mark.parametrize("step", ["1e300", "nan", "-1", "1/0", "9" * 401])
-    def test_a_number_of_another_notation_is_refused_unread(self, step):
+    def test_a_number_of_another_notation_is_refused_unread(self):
         """1e999999999 would take all memory."""
-        stored = {**Codec.plan(ALL_KINDS).to_json(), "roundness": {"age": [[step], [1.0, 0.0]]}}
+        for step in ["1e300", "nan", "-1", "1/0", "9" * 401]:
+            stored = {**Codec.plan(ALL_KINDS).to_json(), "roundness": {"age": [[step], [1.0, 0.0]]}}
 
-        with pytest.raises(SchemaError, match=r"cannot be read: (a step is no fraction|Fraction\(1, 0\))"):
-            Codec.from_json(stored)
+            with pytest.raises(
+                SchemaError, match=r"cannot be read: (a step is no fraction|Fraction\(1, 0\))"
+            ):
+                Codec.from_json(stored)
 
 
 class TestShapes:

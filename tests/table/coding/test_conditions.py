@@ -162,20 +162,17 @@ def test_what_a_column_never_is_is_refused_with_the_reason():
         assert "'x'" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
+def test_a_domain_that_was_read_off_the_data_is_not_shown():
+    for column in [
         Numeric(17, 4321, integer=True, provenance="observed"),
         Categorical(("secret", "hidden"), open=True, provenance="observed"),
         Date(dt.date(2020, 4, 3), dt.date(2020, 12, 31), provenance="observed"),
-    ],
-)
-def test_a_domain_that_was_read_off_the_data_is_not_shown(column):
-    with pytest.raises(ArgumentError) as caught:
-        allowed("x", column, "1999-01-01" if column.kind == "date" else 9999)
+    ]:
+        with pytest.raises(ArgumentError) as caught:
+            allowed("x", column, "1999-01-01" if column.kind == "date" else 9999)
 
-    shown = str(caught.value)
-    assert not any(word in shown for word in ("17", "4321", "secret", "hidden", "2020"))
+        shown = str(caught.value)
+        assert not any(word in shown for word in ("17", "4321", "secret", "hidden", "2020"))
 
 
 def test_comparisons_are_read_from_text() -> None:

@@ -39,7 +39,7 @@ class TestUnitSizes:
         assert UnitSizes.of([3.0, -2.0, 1.0]).shares == (0.75, 0.0, 0.25)
         assert UnitSizes.of([-3.0, -2.0]).shares == (1.0, 0.0)
 
-    @pytest.mark.parametrize("shares", [(), (0.5,), (1.5, -0.5), (float("nan"),)])
-    def test_what_are_no_shares_is_refused(self, shares):
-        with pytest.raises(SchemaError, match="sum to 1"):
-            UnitSizes(shares)
+    def test_what_are_no_shares_is_refused(self):
+        for shares in [(), (0.5,), (1.5, -0.5), (float("nan"),)]:
+            with pytest.raises(SchemaError, match="sum to 1"):
+                UnitSizes(shares)

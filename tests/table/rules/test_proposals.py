@@ -83,9 +83,9 @@ def test_one_row_that_breaks_a_rule_takes_it_away():
     assert rules == Rules(derive={"sum_of_3": EXPECTED.derive["sum_of_3"]}, provenance="observed")
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame({"x": range(5)}), table().iloc[:10], table()[["a"]]])
-def test_small_tables_and_single_columns_have_none(frame):
-    assert draft_with_rules(read(frame))[2] is None
+def test_small_tables_and_single_columns_have_none():
+    for frame in [pd.DataFrame({"x": range(5)}), table().iloc[:10], table()[["a"]]]:
+        assert draft_with_rules(read(frame))[2] is None
 
 
 @pytest.mark.thorough

@@ -66,19 +66,30 @@ def test_more_rows_than_keys_are_refused() -> None:
         KeyPattern.of(r"\d{2}").drawn(90, 11)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    ["", 7, "[A-Z", "a|b", "(ab)", "a*", r"\w{3}", "[^a]", r"\d{0}", r"\d{2,3}", "a{", "^a$", "a\\"],
-)
-def test_others_are_refused(pattern: object) -> None:
-    with pytest.raises(SchemaError, match="pattern"):
-        KeyPattern.of(pattern)
+def test_others_are_refused() -> None:
+    for pattern in [
+        "",
+        7,
+        "[A-Z",
+        "a|b",
+        "(ab)",
+        "a*",
+        r"\w{3}",
+        "[^a]",
+        r"\d{0}",
+        r"\d{2,3}",
+        "a{",
+        "^a$",
+        "a\\",
+    ]:
+        with pytest.raises(SchemaError, match="pattern"):
+            KeyPattern.of(pattern)
 
 
-@pytest.mark.parametrize("pattern", ["[Z-A]", "[A-z]", "[0-Z]", "[aa]", r"\d{201}"])
-def test_wrong_classes_are_refused(pattern: str) -> None:
-    with pytest.raises(SchemaError, match="pattern"):
-        KeyPattern.of(pattern)
+def test_wrong_classes_are_refused() -> None:
+    for pattern in ["[Z-A]", "[A-z]", "[0-Z]", "[aa]", r"\d{201}"]:
+        with pytest.raises(SchemaError, match="pattern"):
+            KeyPattern.of(pattern)
 
 
 @pytest.mark.parametrize(
