@@ -252,10 +252,12 @@ class TestRefusals:
         with pytest.raises(SchemaError, match="no column 'agee'; did you mean 'age'"):
             release.sample(1, where={"agee": 1})
 
-    @pytest.mark.parametrize("where", ["age=3", [("age", 3)], 5])
-    def test_what_is_no_mapping(self, release: st.Release, where: Any) -> None:
-        with pytest.raises(ArgumentError, match="where must be a dictionary from columns to allowed values"):
-            release.sample(1, where=where)
+    def test_what_is_no_mapping(self, release: st.Release) -> None:
+        for where in ["age=3", [("age", 3)], 5]:
+            with pytest.raises(
+                ArgumentError, match="where must be a dictionary from columns to allowed values"
+            ):
+                release.sample(1, where=where)
 
     def test_what_no_row_can_be(self) -> None:
         frame = pd.DataFrame({"a": ["x", "y"] * 500, "b": ["u", "v"] * 500})
