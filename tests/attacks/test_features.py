@@ -115,16 +115,16 @@ class TestGroundHog:
         assert found.size == 2 * 5 + 2 * 3
         assert found[10] == 3
 
-    @pytest.mark.parametrize("part", ["summary", "histogram", "correlation"])
-    def test_a_column_without_values_gives_as_many_features(self, part):
-        knowledge, empty = known(), table(1)
-        empty["x"] = np.nan
-        hog = attacks.GroundHog(parts=(part,))
+    def test_a_column_without_values_gives_as_many_features(self):
+        for part in ["summary", "histogram", "correlation"]:
+            knowledge, empty = known(), table(1)
+            empty["x"] = np.nan
+            hog = attacks.GroundHog(parts=(part,))
 
-        found = hog.features(knowledge.read(read(empty).columns), knowledge)
+            found = hog.features(knowledge.read(read(empty).columns), knowledge)
 
-        assert found.size == hog.features(knowledge.table, knowledge).size
-        assert np.isfinite(found).all()
+            assert found.size == hog.features(knowledge.table, knowledge).size
+            assert np.isfinite(found).all()
 
     def test_correlations_are_pearsons(self):
         frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [3.0, 1.0, 1.0], "z": [5.0, 5.0, 5.0]})

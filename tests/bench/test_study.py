@@ -140,9 +140,8 @@ class TestStudyFile:
 
             assert message in str(caught.value)
 
-    @pytest.mark.parametrize(
-        ("planted", "message"),
-        [
+    def test_columns_and_rows_are_looked_up_before_anything_runs(self) -> None:
+        for planted, message in [
             (
                 "target: zzz",
                 "target names the column 'zzz', which 'census@50' has not; its columns are person_id",
@@ -163,15 +162,13 @@ class TestStudyFile:
                 "{task: membership, scores: [groundhog], options: {target: 50}}",
                 "the option target is row 50, counted from 0, but 'census@50' has 50 rows",
             ),
-        ],
-    )
-    def test_columns_and_rows_are_looked_up_before_anything_runs(self, planted: str, message: str) -> None:
-        facts = {**BASE, **yaml.safe_load(planted)}
+        ]:
+            facts = {**BASE, **yaml.safe_load(planted)}
 
-        with pytest.raises(ArgumentError) as caught:
-            study_of(yaml.safe_dump(facts), default_name="s").check()
+            with pytest.raises(ArgumentError) as caught:
+                study_of(yaml.safe_dump(facts), default_name="s").check()
 
-        assert message in str(caught.value)
+            assert message in str(caught.value)
 
     @pytest.mark.thorough
     def test_a_target_is_looked_up_in_a_file_and_one_that_is_not_there_is_left_for_the_run(
@@ -198,9 +195,8 @@ class TestStudyFile:
                     continue
                 assert repr(value) in ALLOWED.get(place, ()), (place, value)
 
-    @pytest.mark.parametrize(
-        ("method", "message"),
-        [
+    def test_methods_are_checked_before_anything_runs(self) -> None:
+        for method, message in [
             ("msst", "there is no method 'msst'; did you mean 'mst'"),
             ("peer:mbi-aimm", "there is no peer 'mbi-aimm'; did you mean 'mbi-aim'"),
             ("self", "write 'SELF'"),
@@ -208,15 +204,13 @@ class TestStudyFile:
                 Candidate(method="aim", options={"max_round": 3}),
                 "no option 'max_round'; did you mean 'max_rounds'",
             ),
-        ],
-    )
-    def test_methods_are_checked_before_anything_runs(self, method: str | Candidate, message: str) -> None:
-        study = Study(name="s", datasets=("census",), methods=(method,))  # type: ignore[arg-type]
+        ]:
+            study = Study(name="s", datasets=("census",), methods=(method,))  # type: ignore[arg-type]
 
-        with pytest.raises(ArgumentError) as caught:
-            study.check()
+            with pytest.raises(ArgumentError) as caught:
+                study.check()
 
-        assert message in str(caught.value)
+            assert message in str(caught.value)
 
     def test_a_method_without_a_private_form_needs_its_own_budgets(self) -> None:
         with pytest.raises(BudgetError, match="infinite epsilon"):
@@ -339,15 +333,15 @@ class TestQuick:
         assert find_study("discretization-f15a").quick().options["target"] == "extreme"
         assert find_study("discretization-f15d").quick().options["target"] == "inside"
 
-    @pytest.mark.parametrize("name", ["f1", "f2", "f8"])
-    def test_a_curve_over_bins_has_several_points_for_each_discretizer(self, name: str) -> None:
-        quick = find_study(f"discretization-{name}").quick()
+    def test_a_curve_over_bins_has_several_points_for_each_discretizer(self) -> None:
+        for name in ["f1", "f2", "f8"]:
+            quick = find_study(f"discretization-{name}").quick()
 
-        bins = {kind: [b.bins for b in quick.preprocessing if b.discretizer == kind] for kind in
-                ("uniform", "quantile", "kmeans", "privtree")}  # fmt: skip
-        assert {len(counts) for counts in bins.values()} == {3}
-        assert all((counts[0], counts[-1]) == (5, 250) for counts in bins.values())
-        assert len(quick.cells) == 24
+            bins = {kind: [b.bins for b in quick.preprocessing if b.discretizer == kind] for kind in
+                    ("uniform", "quantile", "kmeans", "privtree")}  # fmt: skip
+            assert {len(counts) for counts in bins.values()} == {3}
+            assert all((counts[0], counts[-1]) == (5, 250) for counts in bins.values())
+            assert len(quick.cells) == 24
 
     def test_both_domains_of_each_discretizer_are_compared(self) -> None:
         quick = find_study("discretization-f14").quick()

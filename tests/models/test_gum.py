@@ -49,16 +49,14 @@ class TestTargets:
             # Rounding moves less than a row in each of at most 30 cells, for each of four steps on the way.
             assert max(distances(model, wanted)) < 4 * 30 / N
 
-    @pytest.mark.parametrize("cliques", [RING, PAIRS, [("a", "b", "c"), ("b", "d"), ("c", "d"), ("a", "e")]])
-    def test_marginals_with_cycles_are_met_within_a_few_parts_in_a_thousand(
-        self, cliques: list[Clique]
-    ) -> None:
-        wanted = exact(cliques)
-        start = GUM(passes=1).over(DOMAIN).fit(wanted)
+    def test_marginals_with_cycles_are_met_within_a_few_parts_in_a_thousand(self) -> None:
+        for cliques in [RING, PAIRS, [("a", "b", "c"), ("b", "d"), ("c", "d"), ("a", "e")]]:
+            wanted = exact(cliques)
+            start = GUM(passes=1).over(DOMAIN).fit(wanted)
 
-        model = GUM().over(DOMAIN).fit(wanted)
+            model = GUM().over(DOMAIN).fit(wanted)
 
-        assert np.mean(distances(model, wanted)) < min(0.005, 0.5 * np.mean(distances(start, wanted)))
+            assert np.mean(distances(model, wanted)) < min(0.005, 0.5 * np.mean(distances(start, wanted)))
 
     @pytest.mark.thorough
     def test_many_overlapping_marginals_settle(self) -> None:

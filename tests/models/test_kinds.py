@@ -225,10 +225,10 @@ class TestRegistration:
         ):
             st.register("selector")(nameless)
 
-    @pytest.mark.parametrize("kind", [None, "", "../x"])
-    def test_a_kind_is_a_short_word(self, kind: object) -> None:
-        with pytest.raises(ArgumentError, match="needs its own attribute `kind`"):
-            st.register("model")(type("Mine", (Shares,), {"kind": kind}))
+    def test_a_kind_is_a_short_word(self) -> None:
+        for kind in [None, "", "../x"]:
+            with pytest.raises(ArgumentError, match="needs its own attribute `kind`"):
+                st.register("model")(type("Mine", (Shares,), {"kind": kind}))
 
     def test_a_notebook_cell_may_run_again_but_no_other_class_takes_the_kind(self) -> None:
         first = st.register("model")(type("Mine", (Shares,), {"kind": "mine", "__module__": __name__}))

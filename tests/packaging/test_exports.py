@@ -30,9 +30,9 @@ class TestSurface:
 
         assert [syntabula.synthesizer(key).key for key in keys] == keys
 
-    @pytest.mark.parametrize("name", ["PrivateGSD", "private_gsd", "PRIVATE-GSD"])
-    def test_a_synthesizer_is_known_by_its_class_and_in_any_case(self, name: str) -> None:
-        assert syntabula.synthesizer(name) is syntabula.PrivateGSD
+    def test_a_synthesizer_is_known_by_its_class_and_in_any_case(self) -> None:
+        for name in ["PrivateGSD", "private_gsd", "PRIVATE-GSD"]:
+            assert syntabula.synthesizer(name) is syntabula.PrivateGSD
 
     def test_what_is_no_synthesizer_is_refused(self) -> None:
         for name in ["private", 3, None]:

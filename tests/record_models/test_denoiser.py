@@ -109,11 +109,11 @@ class TestLosses:
 
         assert all(torch.isfinite(w.grad).all() for w in made.parameters.values())
 
-    @pytest.mark.parametrize("kept", [[0], [1], [0, 2]])
-    def test_tables_of_one_kind_of_column_have_one(self, kept: list[int]) -> None:
-        columns = [lookups()[j] for j in kept]
+    def test_tables_of_one_kind_of_column_have_one(self) -> None:
+        for kept in [[0], [1], [0, 2]]:
+            columns = [lookups()[j] for j in kept]
 
-        assert torch.isfinite(network(columns).losses(records()[:, kept], random())).all()
+            assert torch.isfinite(network(columns).losses(records()[:, kept], random())).all()
 
     def test_known_columns_add_no_loss(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made = network()

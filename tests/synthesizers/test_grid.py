@@ -72,18 +72,15 @@ class TestPairs:
         assert MarginalLearner(selector=Mine(), model=PGM()).name == "Mine+pgm"
         assert st.Marginal(selector=Mine(), model=PGM()).name == "Mine+pgm"
 
-    @pytest.mark.parametrize(
-        ("selector", "part"),
-        [
+    def test_who_asks_for_a_method_gets_the_selector_of_it(self) -> None:
+        for selector, part in [
             ("aim", "adaptive"),
             ("MST", "spanning_tree"),
             ("InDif", "independent_difference"),
             ("RAP++", "top_q"),
-        ],
-    )
-    def test_who_asks_for_a_method_gets_the_selector_of_it(self, selector: str, part: str) -> None:
-        with pytest.raises(ArgumentError, match=f"did you mean '{part}'"):
-            st.Marginal(selector=selector, model="pgm")
+        ]:
+            with pytest.raises(ArgumentError, match=f"did you mean '{part}'"):
+                st.Marginal(selector=selector, model="pgm")
 
 
 class TestMarginal:

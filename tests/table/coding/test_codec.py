@@ -139,10 +139,10 @@ class TestShapes:
                 EncodedTable(Domain(("a",), (1,)), (np.array([0]),)), np.random.default_rng(0)
             )
 
-    @pytest.mark.parametrize("bins", [0, True, "2"])
-    def test_bin_counts_are_checked(self, bins):
-        with pytest.raises(ArgumentError, match="bins"):
-            Codec.plan(ALL_KINDS, bins=bins)
+    def test_bin_counts_are_checked(self):
+        for bins in [0, True, "2"]:
+            with pytest.raises(ArgumentError, match="bins"):
+                Codec.plan(ALL_KINDS, bins=bins)
 
     def test_bins_that_do_not_span_the_domain_are_refused(self):
         with pytest.raises(SchemaError, match="'x' do not span"):
