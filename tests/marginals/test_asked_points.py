@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 from syntabula.marginals.asked_points import AskedPoints, KnownRanks
 from syntabula.marginals.parts import Fold, State
@@ -102,29 +101,27 @@ class TestBoundedFold:
         cuts = CutFold(as_cuts([0.0, 30.0], np.dtype(np.float64)))
         return BoundedFold(DistinctFold(np.dtype(np.float64)), {"cuts": cuts}, most)
 
-    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-    def test_holds_few_values_and_asks_of_many_however_states_are_merged(
-        self, order: tuple[int, int]
-    ) -> None:
-        values = values_of(np.float64)
-        few, many = CountedPoints.of(values[5:20]), CountedPoints.of(values)
-        parts = [[few], [many, few]]
-        fold = self.folds(most=16)
-        states = []
-        for parted in (parts[i] for i in order):
-            state = fold.start()
-            for part in parted:
-                fold.add(state, part)
-            states.append(state)
+    def test_holds_few_values_and_asks_of_many_however_states_are_merged(self) -> None:
+        for order in [(0, 1), (1, 0)]:
+            values = values_of(np.float64)
+            few, many = CountedPoints.of(values[5:20]), CountedPoints.of(values)
+            parts = [[few], [many, few]]
+            fold = self.folds(most=16)
+            states = []
+            for parted in (parts[i] for i in order):
+                state = fold.start()
+                for part in parted:
+                    fold.add(state, part)
+                states.append(state)
 
-        held = fold.holds(states[order[0]])
-        fold.merge(*states)
+            held = fold.holds(states[order[0]])
+            fold.merge(*states)
 
-        assert held
-        assert not fold.holds(states[0])
-        counts = CutFold(as_cuts([0.0, 30.0], np.dtype(np.float64))).ranks(fold.answer(states[0], "cuts"))
-        every = np.concatenate([values, values[5:20], values[5:20]])
-        assert counts.tolist() == [(every < 0).sum(), (every < 30).sum(), every.size]
+            assert held
+            assert not fold.holds(states[0])
+            counts = CutFold(as_cuts([0.0, 30.0], np.dtype(np.float64))).ranks(fold.answer(states[0], "cuts"))
+            every = np.concatenate([values, values[5:20], values[5:20]])
+            assert counts.tolist() == [(every < 0).sum(), (every < 30).sum(), every.size]
 
     def test_without_anything_to_ask_knows_that_there_were_too_many(self) -> None:
         fold = BoundedFold(DistinctFold(np.dtype(np.float64)), {}, most=3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from syntabula.marginals.sorted_points import LEAST_RECORDS, CountedPoints, SortedPoints
 
@@ -80,17 +79,17 @@ class TestManyValues:
         assert held[held > 0][-1] <= 2 * LEAST_RECORDS
         assert held[10:-10].min() >= 199
 
-    @pytest.mark.parametrize("kind", [float, np.int64])
-    def test_no_bin_reaches_over_a_wide_gap(self, kind: type) -> None:
-        rng = np.random.default_rng(0)
-        parts = [rng.normal(place, 1_000, 3_000) for place in (0, 500_000, 10_000_000)]
-        values = np.concatenate(parts).astype(kind)
+    def test_no_bin_reaches_over_a_wide_gap(self) -> None:
+        for kind in [float, np.int64]:
+            rng = np.random.default_rng(0)
+            parts = [rng.normal(place, 1_000, 3_000) for place in (0, 500_000, 10_000_000)]
+            values = np.concatenate(parts).astype(kind)
 
-        cuts = SortedPoints(values).fine_cuts(400)
+            cuts = SortedPoints(values).fine_cuts(400)
 
-        held, widths = counted(values, cuts), np.diff([-1e9, *cuts, 1e9])
-        assert widths[held > 0].max() < 5_000
-        assert cuts[-1] == (values.max() + 1 if kind is np.int64 else np.nextafter(values.max(), np.inf))
+            held, widths = counted(values, cuts), np.diff([-1e9, *cuts, 1e9])
+            assert widths[held > 0].max() < 5_000
+            assert cuts[-1] == (values.max() + 1 if kind is np.int64 else np.nextafter(values.max(), np.inf))
 
     def test_a_frequent_value_among_them_lies_alone(self) -> None:
         rng = np.random.default_rng(0)

@@ -200,12 +200,10 @@ class TestLimits:
             with pytest.raises(ArgumentError, match=next(iter(options))):
                 NeuralRows(**options)  # type: ignore[arg-type]
 
-    @pytest.mark.parametrize(
-        "wrong", [[], [Measurement(("a",), np.zeros(3), 1.0)]], ids=["nothing", "another shape"]
-    )
-    def test_measurements_that_do_not_fit_are_refused(self, wrong: list[Measurement]) -> None:
-        with pytest.raises(ArgumentError):
-            NeuralRows().over(DOMAIN).fit(wrong)
+    def test_measurements_that_do_not_fit_are_refused(self) -> None:
+        for wrong in [[], [Measurement(("a",), np.zeros(3), 1.0)]]:
+            with pytest.raises(ArgumentError):
+                NeuralRows().over(DOMAIN).fit(wrong)
 
     def test_an_unbound_model_says_what_to_do(self) -> None:
         with pytest.raises(ArgumentError, match="over"):

@@ -263,12 +263,12 @@ def test_values_beyond_all_that_is_sought_are_told() -> None:
         assert 0.2 < release.privacy.cut_off["x"] <= 1
 
 
-@pytest.mark.parametrize("name", SOUGHT)
-def test_large_values_that_are_sought_bring_no_warning(name: str) -> None:
-    release, messages = fitted(pd.DataFrame({"x": SOUGHT[name]}), epsilon=1.0)
+def test_large_values_that_are_sought_bring_no_warning() -> None:
+    for name in SOUGHT:
+        release, messages = fitted(pd.DataFrame({"x": SOUGHT[name]}), epsilon=1.0)
 
-    assert not messages
-    assert not release.privacy.cut_off
+        assert not messages
+        assert not release.privacy.cut_off
 
 
 def test_types_that_noise_hides_are_told_together(tmp_path: Path) -> None:

@@ -125,18 +125,18 @@ class TestThreshold:
                     for count, moved in itertools.product([0, 1, 40, 200], range(1, rows + 1)):
                         assert excess(event, count, moved) <= event.delta
 
-    @pytest.mark.parametrize("sigma", [6.5, 30.0])
-    def test_noise_that_is_not_drawn_again_is_found(self, sigma):
-        # The planted bug: noise without bounds, at the threshold and the delta of noise with bounds.
-        event = smallest_threshold(sigma, 1e-5)
+    def test_noise_that_is_not_drawn_again_is_found(self):
+        for sigma in [6.5, 30.0]:
+            # The planted bug: noise without bounds, at the threshold and the delta of noise with bounds.
+            event = smallest_threshold(sigma, 1e-5)
 
-        assert excess(event, 0, 1, bounded=False) > event.delta
+            assert excess(event, 0, 1, bounded=False) > event.delta
 
-    @pytest.mark.parametrize("rows", [1, 4])
-    def test_a_smaller_threshold_would_not_do(self, rows):
-        event = smallest_threshold(5.0, 1e-3, rows)
+    def test_a_smaller_threshold_would_not_do(self):
+        for rows in [1, 4]:
+            event = smallest_threshold(5.0, 1e-3, rows)
 
-        assert replace(event, threshold=event.threshold * (1 - 1e-6)).delta > 1e-3
+            assert replace(event, threshold=event.threshold * (1 - 1e-6)).delta > 1e-3
 
     def test_it_fails_about_as_often_as_allowed_and_is_lower_than_that_of_unbounded_noise(self):
         for failure in [1e-4, 1e-6, 1e-9]:
@@ -209,15 +209,15 @@ def excess(event: ThresholdEvent, count: int, moved: int, *, bounded: bool = Tru
 
 
 class TestExponential:
-    @pytest.mark.parametrize("rows", [1, 3])
-    def test_scores_that_all_rows_move_change_odds_by_no_more_than_is_paid(self, rows):
-        event = ExponentialEvent(0.8, 3, rows)
-        before = np.array([0.0, 2.0, 5.0])
-        after = before + rows * np.array([1.0, -1.0, 1.0])
-        weights = [np.exp(event.epsilon * scores / 2) for scores in (before, after)]
-        odds = np.log(weights[0] / weights[0].sum()) - np.log(weights[1] / weights[1].sum())
+    def test_scores_that_all_rows_move_change_odds_by_no_more_than_is_paid(self):
+        for rows in [1, 3]:
+            event = ExponentialEvent(0.8, 3, rows)
+            before = np.array([0.0, 2.0, 5.0])
+            after = before + rows * np.array([1.0, -1.0, 1.0])
+            weights = [np.exp(event.epsilon * scores / 2) for scores in (before, after)]
+            odds = np.log(weights[0] / weights[0].sum()) - np.log(weights[1] / weights[1].sum())
 
-        assert np.ptp(odds) == pytest.approx(float(cost_of(event, "epsilon")))
+            assert np.ptp(odds) == pytest.approx(float(cost_of(event, "epsilon")))
 
 
 class TestFiles:
@@ -233,17 +233,17 @@ class TestFiles:
 
 
 class TestGroups:
-    @pytest.mark.parametrize("rows", [1, 7])
-    def test_a_ledger_that_protects_so_many_rows_needs_their_bound(self, rows):
-        # What one row may cost, a unit of so many rows may cost in a ledger with the larger budget.
-        budget = Budget(1.0, 1e-5)
-        epsilon, delta = budget.for_rows(rows)
-        event = counting_event(Ledger(budget), 1, sensitivity=1, cells=1)
-        of_unit = GaussianEvent(event.sigma, rows**2, 1)
+    def test_a_ledger_that_protects_so_many_rows_needs_their_bound(self):
+        for rows in [1, 7]:
+            # What one row may cost, a unit of so many rows may cost in a ledger with the larger budget.
+            budget = Budget(1.0, 1e-5)
+            epsilon, delta = budget.for_rows(rows)
+            event = counting_event(Ledger(budget), 1, sensitivity=1, cells=1)
+            of_unit = GaussianEvent(event.sigma, rows**2, 1)
 
-        Ledger(Budget(epsilon * (1 + 1e-9), delta), unit=Unit("person", rows)).spend(of_unit, step="s")
-        with pytest.raises(BudgetExceededError):
-            Ledger(Budget(epsilon * 0.99, delta), unit=Unit("person", rows)).spend(of_unit, step="s")
+            Ledger(Budget(epsilon * (1 + 1e-9), delta), unit=Unit("person", rows)).spend(of_unit, step="s")
+            with pytest.raises(BudgetExceededError):
+                Ledger(Budget(epsilon * 0.99, delta), unit=Unit("person", rows)).spend(of_unit, step="s")
 
     def test_a_gaussian_of_several_rows_has_the_exact_delta(self):
         budget = Budget(1.0, 1e-5)

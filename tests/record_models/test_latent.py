@@ -193,13 +193,13 @@ class TestFiles:
                 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_cost_grows_with_steps_and_ends_with_the_seconds(kind: str) -> None:
-    short, long = (
-        KINDS[kind].training_cost(DOMAIN, 1_000, replace(TRAININGS[kind], steps=n)) for n in (10, 10_000)
-    )
-    held = KINDS[kind].training_cost(DOMAIN, 1_000, replace(TRAININGS[kind], steps=10**9, seconds=5.0))
+def test_cost_grows_with_steps_and_ends_with_the_seconds() -> None:
+    for kind in KINDS:
+        short, long = (
+            KINDS[kind].training_cost(DOMAIN, 1_000, replace(TRAININGS[kind], steps=n)) for n in (10, 10_000)
+        )
+        held = KINDS[kind].training_cost(DOMAIN, 1_000, replace(TRAININGS[kind], steps=10**9, seconds=5.0))
 
-    assert 0 < short.seconds < long.seconds
-    assert held.seconds == 5.0
-    assert short.memory_mb > 0
+        assert 0 < short.seconds < long.seconds
+        assert held.seconds == 5.0
+        assert short.memory_mb > 0

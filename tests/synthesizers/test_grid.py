@@ -44,16 +44,13 @@ class TestPairs:
     def test_dashes_and_capitals_are_taken(self) -> None:
         assert st.Marginal(selector="All-Pairs", model="PGM").name == "all_pairs+pgm"
 
-    @pytest.mark.parametrize(
-        ("selector", "model", "message"),
-        [
+    def test_an_unknown_key_gets_a_hint(self) -> None:
+        for selector, model, message in [
             ("adaptiv", "pgm", "no selector 'adaptiv'.*did you mean 'adaptive'"),
             ("adaptive", "pmg", "no model 'pmg'.*did you mean 'pgm'"),
-        ],
-    )
-    def test_an_unknown_key_gets_a_hint(self, selector: str, model: str, message: str) -> None:
-        with pytest.raises(ArgumentError, match=message):
-            st.Marginal(selector=selector, model=model)
+        ]:
+            with pytest.raises(ArgumentError, match=message):
+                st.Marginal(selector=selector, model=model)
 
     def test_a_senseless_pair_says_why_wherever_it_is_made(self) -> None:
         network = load("model", "bayesian_network")()

@@ -186,15 +186,15 @@ class TestIdentifiers:
 
 
 class TestKeysOfPersons:
-    @pytest.mark.parametrize("kind", ["integer", "text"])
-    def test_keys_with_several_rows_are_noted_with_the_remedy(self, kind):
-        values = [f"k{i // 4}" if kind == "text" else 70_000 + 13 * (i // 4) for i in range(400)]
+    def test_keys_with_several_rows_are_noted_with_the_remedy(self):
+        for kind in ["integer", "text"]:
+            values = [f"k{i // 4}" if kind == "text" else 70_000 + 13 * (i // 4) for i in range(400)]
 
-        column, notes = draft_one(raw(kind, values), "client_id")
+            column, notes = draft_one(raw(kind, values), "client_id")
 
-        assert isinstance(column, Identifier), "a draft that lists keys would name persons"
-        assert any("several rows" in note and "unit: client_id" in note for note in notes)
-        assert not any("k7" in note or "70013" in note for note in notes)
+            assert isinstance(column, Identifier), "a draft that lists keys would name persons"
+            assert any("several rows" in note and "unit: client_id" in note for note in notes)
+            assert not any("k7" in note or "70013" in note for note in notes)
 
     def test_other_keys_are_noted_and_stay_as_they_are(self):
         column, notes = draft_one(raw("integer", [70_000 + i // 4 for i in range(400)]), "shelf_no")

@@ -302,16 +302,16 @@ class TestChoose:
         assert found.clique == drawn("c", "d").clique(5)
         assert found.values[1].tolist() == answers(asked)[5, : found.values.shape[1]].tolist()
 
-    @pytest.mark.parametrize("shape", [(99, 3), (100, 2)])
-    def test_beliefs_of_another_shape_are_refused_and_cost_nothing(self, shape: tuple[int, int]) -> None:
-        private = curator(Budget.zcdp(1.0, 1e-6))
+    def test_beliefs_of_another_shape_are_refused_and_cost_nothing(self) -> None:
+        for shape in [(99, 3), (100, 2)]:
+            private = curator(Budget.zcdp(1.0, 1e-6))
 
-        with pytest.raises(ArgumentError, match="estimate"):
-            ThresholdCurator(private, drawn("c")).choose(
-                np.zeros(shape), among=EVERY, picks=1, share=0.5, step="s"
-            )
+            with pytest.raises(ArgumentError, match="estimate"):
+                ThresholdCurator(private, drawn("c")).choose(
+                    np.zeros(shape), among=EVERY, picks=1, share=0.5, step="s"
+                )
 
-        assert private.ledger.entries == ()
+            assert private.ledger.entries == ()
 
 
 class TestLimits:

@@ -192,10 +192,10 @@ class TestMeasure:
 
         assert measured == 0
 
-    @pytest.mark.parametrize("families", [[], [()]])
-    def test_no_family_is_refused(self, families: list[tuple[str, ...]]) -> None:
-        with pytest.raises(ArgumentError, match="family"):
-            curator().measure_dependence(families, share=1, step="s")
+    def test_no_family_is_refused(self) -> None:
+        for families in [[], [()]]:
+            with pytest.raises(ArgumentError, match="family"):
+                curator().measure_dependence(families, share=1, step="s")
 
 
 class TestChoose:

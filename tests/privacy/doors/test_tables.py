@@ -360,14 +360,14 @@ def test_a_resumed_run_asks_for_the_same_choice_among_the_same_candidates() -> N
         others.choose(share=0.5, step="s", among=SOME)
 
 
-@pytest.mark.parametrize("among", [np.zeros(6, dtype=bool), np.ones(5, dtype=bool)])
-def test_a_choice_among_none_or_of_another_length_is_refused(among: np.ndarray) -> None:
-    private = wide_curator()
+def test_a_choice_among_none_or_of_another_length_is_refused() -> None:
+    for among in [np.zeros(6, dtype=bool), np.ones(5, dtype=bool)]:
+        private = wide_curator()
 
-    with pytest.raises(ArgumentError, match="at least one"):
-        Candidates(private, PAIRS, estimates()).choose(share=0.5, step="s", among=among)
+        with pytest.raises(ArgumentError, match="at least one"):
+            Candidates(private, PAIRS, estimates()).choose(share=0.5, step="s", among=among)
 
-    assert private.ledger.entries == ()
+        assert private.ledger.entries == ()
 
 
 def test_its_repr_shows_no_count() -> None:

@@ -155,11 +155,11 @@ def test_a_total_of_many_parts_and_a_fee_is_found_and_columns_of_one_value_are_l
     assert draft_with_rules(read(frame))[2] is None
 
 
-@pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_numbers_that_cannot_be_squared_are_no_parts_and_hide_no_total(size: float) -> None:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({name: np.round(rng.exponential(20, N), 2) for name in "abcde"})
-    frame["odd"] = rng.choice([0.0, size], N)
-    frame["total"] = (frame[[*"abcde"]].sum(axis=1) + 2).round(2)
+def test_numbers_that_cannot_be_squared_are_no_parts_and_hide_no_total() -> None:
+    for size in [1e-200, 1e200]:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({name: np.round(rng.exponential(20, N), 2) for name in "abcde"})
+        frame["odd"] = rng.choice([0.0, size], N)
+        frame["total"] = (frame[[*"abcde"]].sum(axis=1) + 2).round(2)
 
-    assert draft_with_rules(read(frame))[2].derive == {"total": '"a" + "b" + "c" + "d" + "e" + 2'}
+        assert draft_with_rules(read(frame))[2].derive == {"total": '"a" + "b" + "c" + "d" + "e" + 2'}
