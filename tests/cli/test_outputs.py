@@ -100,15 +100,15 @@ class TestCheckOutputs:
             check_outputs({"--out": tmp_path / "a.csv"}, force=False)
 
     @pytest.mark.skipif(os.name != "posix", reason="makes links and pipes")
-    def test_devices_pipes_and_links_to_them_are_refused(self, tmp_path):
-        for force in [True, False]:
-            for target in ["/dev/null", "/dev/stdout", "pipe"]:
-                os.mkfifo(tmp_path / "pipe")
-                (tmp_path / "link").symlink_to(target)
+    @pytest.mark.parametrize("force", [True, False])
+    @pytest.mark.parametrize("target", ["/dev/null", "/dev/stdout", "pipe"])
+    def test_devices_pipes_and_links_to_them_are_refused(self, tmp_path, target, force):
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "link").symlink_to(target)
 
-                places = [tmp_path / "link", tmp_path / "pipe", Path("/dev/stdout")]
-                # What standard output is depends on who runs this test; a link to a file is a file.
-                for place in places if target != "/dev/stdout" else places[1:]:
-                    with pytest.raises(CommandError, match="device or a pipe") as caught:
-                        check_outputs({"--out": place}, force=force)
-                    assert caught.value.code == Exit.FILE
+        places = [tmp_path / "link", tmp_path / "pipe", Path("/dev/stdout")]
+        # What standard output is depends on who runs this test; a link to a file is a file.
+        for place in places if target != "/dev/stdout" else places[1:]:
+            with pytest.raises(CommandError, match="device or a pipe") as caught:
+                check_outputs({"--out": place}, force=force)
+            assert caught.value.code == Exit.FILE

@@ -101,6 +101,7 @@ class TestEndToEnd:
 
         assert release.privacy.epsilon_spent <= 5.0
 
+    @pytest.mark.thorough
     def test_without_privacy_it_works_too(self, discretizer, within):
         made = fit(people(), None, budget=st.Budget.none(), discretizer=discretizer, within=within).sample(
             2_000, seed=0

@@ -175,14 +175,13 @@ def table(*others: float, scale: int = 1) -> pd.DataFrame:
 class TestReleases:
     def test_heavy_values_and_the_step_of_the_others_are_kept(self) -> None:
         for schema in [DECIMALS, FLOATS, None]:
-            for epsilon in [1.0, 5.0]:
-                frame = table(49.99, 3.33)
+            frame = table(49.99, 3.33)
 
-                made = st.MST(epsilon=epsilon, seed=0).fit(frame, schema).sample(N, seed=0)["x"]
+            made = st.MST(epsilon=1.0, seed=0).fit(frame, schema).sample(N, seed=0)["x"]
 
-                for value in (49.99, 3.33):
-                    assert (made == value).mean() == pytest.approx((frame["x"] == value).mean(), rel=0.15)
-                assert (made[~made.isin([49.99, 3.33])] % 5 == 0).all()
+            for value in (49.99, 3.33):
+                assert (made == value).mean() == pytest.approx((frame["x"] == value).mean(), rel=0.15)
+            assert (made[~made.isin([49.99, 3.33])] % 5 == 0).all()
 
     def test_of_integers_too(self) -> None:
         for schema in [INTEGERS, None]:

@@ -106,28 +106,28 @@ class TestFile:
             assert Journal.read(cut_path).records[-1].step == "later"
             cut_path.unlink()
 
-    def test_damage_inside_is_refused(self, path: Path) -> None:
-        for damage in [b"x", b"{}\n", b'{"outcome": "AA==", "of": 9}\n', b"\x00\n"]:
-            with Journal(path) as journal:
-                journal.record_spend("x", EVENT)
-            path.write_bytes(damage + path.read_bytes())
-            with pytest.raises(ReleaseFileError, match="line 1"):
-                Journal.read(path)
-            with pytest.raises(ReleaseFileError):
+    @pytest.mark.parametrize("damage", [b"x", b"{}\n", b'{"outcome": "AA==", "of": 9}\n', b"\x00\n"])
+    def test_damage_inside_is_refused(self, path: Path, damage: bytes) -> None:
+        with Journal(path) as journal:
+            journal.record_spend("x", EVENT)
+        path.write_bytes(damage + path.read_bytes())
+        with pytest.raises(ReleaseFileError, match="line 1"):
+            Journal.read(path)
+        with pytest.raises(ReleaseFileError):
+            Journal(path)
+
+    @pytest.mark.parametrize("end", [b"\r", b" ", b"", b"\0"])
+    def test_lines_with_other_ends_are_no_line_that_was_cut_short(self, path: Path, end: bytes) -> None:
+        with Journal(path) as journal:
+            journal.record_outcome(journal.record_spend("x", EVENT), np.array([1, 2]))
+        whole = path.read_bytes()
+        first = whole.index(b"\n") + 1
+
+        for spoilt in (whole.replace(b"\n", end), whole[:first] + whole.replace(b"\n", end)):
+            path.write_bytes(spoilt)
+            with pytest.raises(ReleaseFileError, match="what was spent cannot be known"):
                 Journal(path)
-
-    def test_lines_with_other_ends_are_no_line_that_was_cut_short(self, path: Path) -> None:
-        for end in [b"\r", b" ", b"", b"\0"]:
-            with Journal(path) as journal:
-                journal.record_outcome(journal.record_spend("x", EVENT), np.array([1, 2]))
-            whole = path.read_bytes()
-            first = whole.index(b"\n") + 1
-
-            for spoilt in (whole.replace(b"\n", end), whole[:first] + whole.replace(b"\n", end)):
-                path.write_bytes(spoilt)
-                with pytest.raises(ReleaseFileError, match="what was spent cannot be known"):
-                    Journal(path)
-                assert path.read_bytes() == spoilt
+            assert path.read_bytes() == spoilt
 
     def test_a_failed_write_leaves_no_half_line(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         journal = Journal(path)
@@ -322,8 +322,9 @@ class TestDamage:
     def test_lines_of_an_earlier_version_are_refused(self, path: Path) -> None:
         self.refused(path, [b'{"run": {"method": "mst"}}\n', b'{"drawn": 0}\n'], 1)
 
-    def test_what_no_run_writes_is_refused_though_its_hash_is_right(self, path: Path) -> None:
-        for line in [
+    @pytest.mark.parametrize(
+        "line",
+        [
             {"outcome": "AAAAAAAA+H8=", "of": 0, "dtype": "<f8", "shape": [1]},
             {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "<f8", "shape": [1]},
             {"outcome": "AAAAAAAA8H8=", "of": 0, "dtype": "|O", "shape": [1]},
@@ -352,11 +353,14 @@ class TestDamage:
             {"unknown": 1},
             {},
             [[]],
-        ]:
-            with Journal(path) as journal:
-                journal.record_spend("x", EVENT)
-                text, _ = journals._written(line, journal._last)
-            self.refused(path, [path.read_bytes(), text], 2)
+        ],
+        ids=repr,
+    )
+    def test_what_no_run_writes_is_refused_though_its_hash_is_right(self, path: Path, line: Any) -> None:
+        with Journal(path) as journal:
+            journal.record_spend("x", EVENT)
+            text, _ = journals._written(line, journal._last)
+        self.refused(path, [path.read_bytes(), text], 2)
 
     def test_deep_nesting_is_refused(self, path: Path) -> None:
         body = b'{"run": ' + b"[" * 100_000
@@ -374,27 +378,29 @@ class TestPlace:
             assert path.read_bytes() == content
 
     @pytest.mark.skipif(os.name != "posix", reason="makes links and pipes")
-    def test_anything_but_a_file_is_refused_without_opening_it(self, path: Path, tmp_path: Path) -> None:
-        for kind in ["link", "dangling link", "pipe", "folder", "link to a device"]:
-            target = tmp_path / "target"
-            if kind == "link":
-                with Journal(target) as journal:
-                    journal.record_spend("x", EVENT)
-            before = target.read_bytes() if target.exists() else None
-            match kind:
-                case "pipe":
-                    os.mkfifo(path)
-                case "folder":
-                    path.mkdir()
-                case "link to a device":
-                    path.symlink_to("/dev/null")
-                case _:
-                    path.symlink_to(target)
+    @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder", "link to a device"])
+    def test_anything_but_a_file_is_refused_without_opening_it(
+        self, path: Path, kind: str, tmp_path: Path
+    ) -> None:
+        target = tmp_path / "target"
+        if kind == "link":
+            with Journal(target) as journal:
+                journal.record_spend("x", EVENT)
+        before = target.read_bytes() if target.exists() else None
+        match kind:
+            case "pipe":
+                os.mkfifo(path)
+            case "folder":
+                path.mkdir()
+            case "link to a device":
+                path.symlink_to("/dev/null")
+            case _:
+                path.symlink_to(target)
 
-            with pytest.raises(ReleaseFileError, match="symbolic link, a folder, a pipe or a device"):
-                Journal(path)
+        with pytest.raises(ReleaseFileError, match="symbolic link, a folder, a pipe or a device"):
+            Journal(path)
 
-            assert (target.read_bytes() if target.exists() else None) == before
+        assert (target.read_bytes() if target.exists() else None) == before
 
 
 class TestFiles:

@@ -37,8 +37,9 @@ class TestCheckFolder:
             with pytest.raises(ArgumentError, match=r"is no folder on this machine.* never looked up"):
                 check_folder(name)
 
-    def test_what_cannot_be_read_safely_is_refused_with_what_to_do(self, tmp_path: Path) -> None:
-        for config, files, message in [
+    @pytest.mark.parametrize(
+        ("config", "files", "message"),
+        [
             (None, (), "has no config.json"),
             ("no JSON", (), "has a config.json that cannot be read"),
             ("[]", (), "has a config.json that cannot be read"),
@@ -54,9 +55,13 @@ class TestCheckFolder:
             (GOOD | {"auto_map": {"AutoModel": "x.Y"}}, ("model.safetensors",), "code of its own"),
             (GOOD | {"text": {"auto_map": {"A": "x"}}}, ("model.safetensors",), "code of its own"),
             (GOOD | {"quantization_config": {"bits": 4}}, ("model.safetensors",), "quantised"),
-        ]:
-            with pytest.raises(ArgumentError, match=message):
-                check_folder(folder(tmp_path / "model", config, *files))
+        ],
+    )
+    def test_what_cannot_be_read_safely_is_refused_with_what_to_do(
+        self, config: Any, files: tuple[str, ...], message: str, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ArgumentError, match=message):
+            check_folder(folder(tmp_path / "model", config, *files))
 
     def test_parts_elsewhere_or_pickled_are_refused(self, tmp_path: Path) -> None:
         place = folder(tmp_path / "model", GOOD, "part.safetensors", "part.bin")

@@ -142,12 +142,12 @@ class TestAtomicity:
         finally:
             tmp_path.chmod(0o700)
 
-    def test_places_that_cannot_be_written_are_named(self, tmp_path: Path) -> None:
-        for where in ["absent/t.csv", "folder.csv", "file/t.csv"]:
-            (tmp_path / "folder.csv").mkdir()
-            (tmp_path / "file").write_text("")
-            with pytest.raises(DataError, match=Path(where).name):
-                write_table({"x": texts("a")}, tmp_path / where)
+    @pytest.mark.parametrize("where", ["absent/t.csv", "folder.csv", "file/t.csv"])
+    def test_places_that_cannot_be_written_are_named(self, where: str, tmp_path: Path) -> None:
+        (tmp_path / "folder.csv").mkdir()
+        (tmp_path / "file").write_text("")
+        with pytest.raises(DataError, match=Path(where).name):
+            write_table({"x": texts("a")}, tmp_path / where)
 
     def test_an_interrupt_removes_the_temporary_file(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -358,18 +358,20 @@ def train(
 
 
 class TestResume:
-    def test_goes_on_from_the_last_checkpoint_and_pays_nothing_more(self, tmp_path: Path) -> None:
-        for stop_at in [0, 1, 2, 3, 5]:
-            with Journal(tmp_path / "whole") as journal:
-                whole = train(journal)
-            with Journal(tmp_path / "broken") as journal:
-                assert train(journal, stop_at) is None
-            with Journal(tmp_path / "broken") as journal:
-                resumed = train(journal, resume=True)
-                assert len(journal.records) == 1
+    @pytest.mark.parametrize("stop_at", [0, 1, 2, 3, 5])
+    def test_goes_on_from_the_last_checkpoint_and_pays_nothing_more(
+        self, tmp_path: Path, stop_at: int
+    ) -> None:
+        with Journal(tmp_path / "whole") as journal:
+            whole = train(journal)
+        with Journal(tmp_path / "broken") as journal:
+            assert train(journal, stop_at) is None
+        with Journal(tmp_path / "broken") as journal:
+            resumed = train(journal, resume=True)
+            assert len(journal.records) == 1
 
-            # The same noise for a step of the same number, from a seeded source.
-            assert np.array_equal(whole, resumed)
+        # The same noise for a step of the same number, from a seeded source.
+        assert np.array_equal(whole, resumed)
 
     def test_after_all_steps_asks_for_none(self, tmp_path: Path) -> None:
         with Journal(tmp_path / "journal") as journal:
