@@ -196,7 +196,7 @@ class TestArtifacts:
         assert search(tmp_path) == []
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("method", SHARED)
+    @pytest.mark.parametrize("method", [*FIRST, "argn"])
     def test_the_command_line_tells_no_cell(
         self, method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture
     ) -> None:
