@@ -306,38 +306,33 @@ def test_an_entry_point_must_have_the_name_and_the_kind_of_what_it_loads(
         make()
 
 
+MAKE: dict[str, Callable[[], object]] = {
+    "selector": lambda: st.Marginal(selector="broken", model="pgm"),
+    "model": lambda: st.Marginal(selector="one_way", model="broken"),
+    "discretizer": lambda: st.Preprocessing(discretizer="broken").fitted,
+    "method": lambda: st.synthesizer("broken"),
+}
+
+
+# All kinds are loaded by the same lines: each meets one way to be broken, and one kind the others.
 @pytest.mark.parametrize(
-    ("kind", "make"),
+    ("kind", "home", "problem"),
     [
-        ("selector", lambda: st.Marginal(selector="broken", model="pgm")),
-        ("model", lambda: st.Marginal(selector="one_way", model="broken")),
-        ("discretizer", lambda: st.Preprocessing(discretizer="broken").fitted),
-        ("method", lambda: st.synthesizer("broken")),
-    ],
-)
-@pytest.mark.parametrize(
-    ("home", "problem"),
-    [
-        ("no_such_module:Part", r"cannot be loaded \(ModuleNotFoundError\); repair"),
-        ("my_parts:NoPart", r"cannot be loaded \(AttributeError\); repair"),
-        ("my_parts:SeenTogether", "lacks the methods of a"),
-        ("syntabula.version:__version__", "cannot be loaded"),
-        ("syntabula:NO_PRIVACY", "is not a class, but an object of type Budget"),
+        ("selector", "no_such_module:Part", r"cannot be loaded \(ModuleNotFoundError\); repair"),
+        ("model", "my_parts:NoPart", r"cannot be loaded \(AttributeError\); repair"),
+        *((kind, "my_parts:SeenTogether", "lacks the methods of a") for kind in MAKE),
+        ("discretizer", "syntabula.version:__version__", "cannot be loaded"),
+        ("method", "syntabula:NO_PRIVACY", "is not a class, but an object of type Budget"),
     ],
 )
 def test_a_broken_plug_in_is_named(
-    kind: str,
-    make: Callable[[], object],
-    home: str,
-    problem: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, home: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, {"method": "synthesizer"}.get(kind, kind), f"broken = {home}")
     monkeypatch.syspath_prepend(str(tmp_path))
 
     with pytest.raises(ArgumentError, match=f"the plug-in '{home}', which is the {kind} 'broken', {problem}"):
-        make()
+        MAKE[kind]()
 
 
 def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:

@@ -111,10 +111,10 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize("text", ATTACKS)
-def test_what_is_more_than_a_rows_own_values_is_refused(text):
-    with pytest.raises(SchemaError):
-        read_expression(text, NAMES)
+def test_what_is_more_than_a_rows_own_values_is_refused():
+    for text in ATTACKS:
+        with pytest.raises(SchemaError):
+            read_expression(text, NAMES)
 
 
 def test_very_long_and_very_deep_ones_are_refused_quickly():
