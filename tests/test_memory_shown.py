@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,18 +13,15 @@ from syntabula._memory import above_limit, table_mb
 sizes = st.floats(min_value=1e-12, max_value=1e15, allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    ("needed", "limit", "said"),
-    [
+def test_small_and_close_sizes_are_told_apart():
+    for needed, limit, said in [
         (0.0004, 0.0001, "0.0004 MB, above the limit of 0.0001 MB"),
         (4000.3, 4000.2, "4,001 MB, above the limit of 4,000 MB"),
         (12.3401, 12.34, "12.4 MB, above the limit of 12.3 MB"),
         (5_000_000.0, 4000.0, "5,000,000 MB, above the limit of 4,000 MB"),
         (math.inf, 4000.0, "more than 1e+308 MB, above the limit of 4,000 MB"),
-    ],
-)
-def test_small_and_close_sizes_are_told_apart(needed, limit, said):
-    assert above_limit(needed, limit) == said
+    ]:
+        assert above_limit(needed, limit) == said
 
 
 @given(sizes, sizes)

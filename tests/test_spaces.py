@@ -10,9 +10,8 @@ from syntabula.errors import ArgumentError
 
 
 class TestRange:
-    @pytest.mark.parametrize(
-        ("given", "what"),
-        [
+    def test_refuses_what_is_no_range(self):
+        for given, what in [
             ({"low": 2, "high": 1}, "swap"),
             ({"low": 0, "high": 1, "log": True}, "above 0"),
             ({"low": math.nan, "high": 1}, "low of a range"),
@@ -20,11 +19,9 @@ class TestRange:
             ({"low": "5", "high": 9}, "low of a range"),
             ({"low": True, "high": 9}, "low of a range"),
             ({"low": 1, "high": 9, "log": 1}, "log of a range"),
-        ],
-    )
-    def test_refuses_what_is_no_range(self, given, what):
-        with pytest.raises(ArgumentError, match=what):
-            Range(**given)
+        ]:
+            with pytest.raises(ArgumentError, match=what):
+                Range(**given)
 
     def test_is_of_whole_numbers_if_both_bounds_are(self):
         assert Range(low=1, high=9).integer
@@ -32,10 +29,10 @@ class TestRange:
 
 
 class TestChoice:
-    @pytest.mark.parametrize("values", [(), (1, 1), ([1],), ("a", "b", "a")])
-    def test_refuses_none_and_values_listed_twice(self, values):
-        with pytest.raises(ArgumentError, match="choice"):
-            Choice(values)
+    def test_refuses_none_and_values_listed_twice(self):
+        for values in [(), (1, 1), ([1],), ("a", "b", "a")]:
+            with pytest.raises(ArgumentError, match="choice"):
+                Choice(values)
 
 
 class TestDeclared:

@@ -108,16 +108,16 @@ class TestALeak:
 
     @pytest.mark.thorough
     def test_reading_bounds_off_the_data_gives_an_outlier_away_and_public_bounds_do_not(self):
-        # Public bounds: AUC of 100 + 100 judged shadow models of pure epsilon 0.1; it exceeds its ceiling,
-        # 0.525, by 0.27 with probability below exp(-2 * 100 * 0.27^2) < 1e-6 (Hoeffding for U-statistics).
+        # Public bounds: AUC of 60 + 60 judged shadow models of pure epsilon 0.1; it exceeds its ceiling,
+        # 0.525, by 0.345 with probability below exp(-2 * 60 * 0.345^2) < 1e-6 (Hoeffding for U-statistics).
         leaky = st.Independent(epsilon=0.1, allow_observed=True)
         private = st.Independent(epsilon=0.1)
 
         read_off = st.attack(table(), leaky, None, attacks=["range"], n_shadows=40)
-        declared = st.attack(table(), private, SCHEMA, attacks=["range"], n_shadows=400)
+        declared = st.attack(table(), private, SCHEMA, attacks=["range"], n_shadows=240)
 
         assert read_off["range"].success > 0.9
-        assert declared["range"].auc < 0.795
+        assert declared["range"].auc < 0.87
 
     def test_the_outlier_is_the_target_if_none_is_named(self):
         frame = table()
@@ -298,13 +298,13 @@ class TestArguments:
             with pytest.raises(ArgumentError, match=message):
                 st.attack(table(), attacks.Self(), SCHEMA, **given)
 
-    @pytest.mark.parametrize("wrong", [None, "mst", st.MST], ids=repr)
-    def test_what_cannot_be_fitted_is_no_synthesizer(self, wrong):
-        for call in (st.attack, st.membership_disclosure):
-            with pytest.raises(
-                ArgumentError, match="synthesizer must be an object with a method fit, such as"
-            ):
-                call(table(), wrong, SCHEMA)
+    def test_what_cannot_be_fitted_is_no_synthesizer(self):
+        for wrong in [None, "mst", st.MST]:
+            for call in (st.attack, st.membership_disclosure):
+                with pytest.raises(
+                    ArgumentError, match="synthesizer must be an object with a method fit, such as"
+                ):
+                    call(table(), wrong, SCHEMA)
 
     def test_a_seeded_noise_that_all_shadow_models_would_share_is_refused(self):
         from syntabula.privacy.noise import SeededNoise

@@ -19,14 +19,31 @@ ROWS = "census@60"
 SMALL = Study(name="small", datasets=(ROWS,), methods=("independent", "mst"), scores=("tvd-1",), seeds=2)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the store of one run of all cells."""
+    store: Path = tmp_path_factory.mktemp("whole") / "s.jsonl"
+    run(SMALL, store, workers=2)
+    return store
+
+
+def half_of(whole: Path, folder: Path) -> Path:
+    """Return a store that holds the cells of the first seed."""
+    store = folder / "s.jsonl"
+    lines = whole.read_text().splitlines(keepends=True)
+    first = {cell.key for cell in SMALL.cells if cell.seed == 0}
+    store.write_text("".join(line for line in lines if json.loads(line)["key"] in first))
+    return store
+
+
 def scores(records: dict[str, Record]) -> dict[str, dict[str, float]]:
     return {key: dict(record.scores) for key, record in records.items()}
 
 
 class TestRun:
     @pytest.mark.thorough
-    def test_each_cell_has_its_scores_and_what_it_cost(self, tmp_path: Path) -> None:
-        found = run(SMALL, tmp_path / "s.jsonl", workers=2)
+    def test_each_cell_has_its_scores_and_what_it_cost(self, whole: Path) -> None:
+        found = Store(whole).records()
 
         assert set(found) == {cell.key for cell in SMALL.cells}
         for record in found.values():
@@ -40,9 +57,8 @@ class TestRun:
             assert record.machine["processors"] == os.cpu_count()
 
     @pytest.mark.thorough
-    def test_what_is_done_is_not_run_again(self, tmp_path: Path) -> None:
-        store = tmp_path / "s.jsonl"
-        run(replace(SMALL, seeds=(0,)), store)
+    def test_what_is_done_is_not_run_again(self, whole: Path, tmp_path: Path) -> None:
+        store = half_of(whole, tmp_path)
         before = store.read_bytes()
         seen: list[str] = []
 
@@ -128,9 +144,9 @@ class TestTrouble:
 class TestKilled:
     @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
     @pytest.mark.thorough
-    def test_a_killed_run_goes_on_and_gives_the_same_table(self, tmp_path: Path) -> None:
+    def test_a_killed_run_goes_on_and_gives_the_same_table(self, whole: Path, tmp_path: Path) -> None:
         study = replace(SMALL, seeds=(0, 1))
-        undisturbed = run(study, tmp_path / "whole.jsonl", workers=2)
+        undisturbed = Store(whole).records()
         store = tmp_path / "s.jsonl"
         code = (
             "import sys; from syntabula import bench\n"
@@ -239,9 +255,8 @@ class TestStore:
             run(SMALL, tmp_path / "s.jsonl")
 
     @pytest.mark.thorough
-    def test_results_of_another_version_are_not_mixed_with_ours(self, tmp_path: Path) -> None:
-        store = tmp_path / "s.jsonl"
-        run(replace(SMALL, methods=("independent",), seeds=(0,)), store)
+    def test_results_of_another_version_are_not_mixed_with_ours(self, whole: Path, tmp_path: Path) -> None:
+        store = half_of(whole, tmp_path)
         lines = [json.loads(line) for line in store.read_text().splitlines()]
         store.write_text("".join(json.dumps({**line, "version": "0.0.1"}) + "\n" for line in lines))
 
@@ -256,14 +271,14 @@ class TestStore:
         with pytest.raises(StudyError, match="another version of syntabula, in a format"):
             work_of(SMALL, store)
 
-    @pytest.mark.parametrize("text", ["rubbish\n", '{"a": 1}\n', "[]\n"])
-    def test_what_is_no_result_is_named_by_its_line(self, tmp_path: Path, text: str) -> None:
-        store = tmp_path / "s.jsonl"
-        store.write_text(text)
+    def test_what_is_no_result_is_named_by_its_line(self, tmp_path: Path) -> None:
+        for text in ["rubbish\n", '{"a": 1}\n', "[]\n"]:
+            store = tmp_path / "s.jsonl"
+            store.write_text(text)
 
-        with pytest.raises(StudyError, match=r"line 1 of the store .* is not a result of a study"):
-            work_of(SMALL, store)
-        assert store.read_text() == text
+            with pytest.raises(StudyError, match=r"line 1 of the store .* is not a result of a study"):
+                work_of(SMALL, store)
+            assert store.read_text() == text
 
     def test_a_store_must_be_named_jsonl(self, tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match=r"must end in \.jsonl"):
@@ -298,10 +313,9 @@ class TestStore:
 
 class TestWork:
     @pytest.mark.thorough
-    def test_a_dry_run_tells_cells_and_hours_from_what_is_known(self, tmp_path: Path) -> None:
-        store = tmp_path / "s.jsonl"
-        before = work_of(SMALL, store)
-        run(replace(SMALL, seeds=(0,)), store)
+    def test_a_dry_run_tells_cells_and_hours_from_what_is_known(self, whole: Path, tmp_path: Path) -> None:
+        before = work_of(SMALL, tmp_path / "s.jsonl")
+        store = half_of(whole, tmp_path)
         after = work_of(SMALL, store)
 
         assert (len(before.cells), before.n_known, before.timing.n_measured) == (4, 0, 4)

@@ -86,9 +86,8 @@ class TestStudyFile:
         assert study.epsilons == (0.5, 1.0, math.inf)
         assert study.preprocessing == (Binning(bins=20, discretizer="uniform"),)
 
-    @pytest.mark.parametrize(
-        ("wrong", "message"),
-        [
+    def test_what_is_unknown_is_named_with_what_is_near(self) -> None:
+        for wrong, message in [
             ("datasets: [cencus]\nmethods: [mst]", "there is no dataset 'cencus'; did you mean 'census'"),
             ("datasets: [census]\nmethod: [mst]", "a study has no field 'method'; did you mean 'methods'"),
             ("datasets: [census]", "must have 'methods'"),
@@ -113,17 +112,14 @@ class TestStudyFile:
             ("datasets: [census]\nmethods: [mst]\nscore_options: {tvd-2: {wy: 3}}", "has no option 'wy'"),
             ("datasets: [census@1]\nmethods: [mst]", "must have at least 2 rows"),
             ("- 1", "must have named fields"),
-        ],
-    )
-    def test_what_is_unknown_is_named_with_what_is_near(self, wrong: str, message: str) -> None:
-        with pytest.raises(ArgumentError) as caught:
-            study_of(wrong, default_name="s")
+        ]:
+            with pytest.raises(ArgumentError) as caught:
+                study_of(wrong, default_name="s")
 
-        assert message in str(caught.value)
+            assert message in str(caught.value)
 
-    @pytest.mark.parametrize(
-        ("planted", "message"),
-        [
+    def test_what_no_cell_could_do_is_said_before_any_runs(self) -> None:
+        for planted, message in [
             ("figure: {across: epsilom}", "no across of a figure named 'epsilom'; did you mean 'epsilon'"),
             ("figure: {scores: [tvd2]}", "none of the study's; did you mean 'tvd-2'"),
             ("binnings: {cencus: 20}", "no table in `binnings` 'cencus'; did you mean 'census'"),
@@ -136,19 +132,16 @@ class TestStudyFile:
             ),
             ("{task: disclosure, scores: [mean-disclosure], methods: [BINS]}", "not 'BINS'"),
             ("{task: columns, scores: [query-similarity], methods: [bins]}", "needs a number of bins"),
-        ],
-    )
-    def test_what_no_cell_could_do_is_said_before_any_runs(self, planted: str, message: str) -> None:
-        facts = {**BASE, **yaml.safe_load(planted)}
+        ]:
+            facts = {**BASE, **yaml.safe_load(planted)}
 
-        with pytest.raises(ArgumentError) as caught:
-            study_of(yaml.safe_dump(facts), default_name="s")
+            with pytest.raises(ArgumentError) as caught:
+                study_of(yaml.safe_dump(facts), default_name="s")
 
-        assert message in str(caught.value)
+            assert message in str(caught.value)
 
-    @pytest.mark.parametrize(
-        ("planted", "message"),
-        [
+    def test_columns_and_rows_are_looked_up_before_anything_runs(self) -> None:
+        for planted, message in [
             (
                 "target: zzz",
                 "target names the column 'zzz', which 'census@50' has not; its columns are person_id",
@@ -169,15 +162,13 @@ class TestStudyFile:
                 "{task: membership, scores: [groundhog], options: {target: 50}}",
                 "the option target is row 50, counted from 0, but 'census@50' has 50 rows",
             ),
-        ],
-    )
-    def test_columns_and_rows_are_looked_up_before_anything_runs(self, planted: str, message: str) -> None:
-        facts = {**BASE, **yaml.safe_load(planted)}
+        ]:
+            facts = {**BASE, **yaml.safe_load(planted)}
 
-        with pytest.raises(ArgumentError) as caught:
-            study_of(yaml.safe_dump(facts), default_name="s").check()
+            with pytest.raises(ArgumentError) as caught:
+                study_of(yaml.safe_dump(facts), default_name="s").check()
 
-        assert message in str(caught.value)
+            assert message in str(caught.value)
 
     @pytest.mark.thorough
     def test_a_target_is_looked_up_in_a_file_and_one_that_is_not_there_is_left_for_the_run(
@@ -193,20 +184,19 @@ class TestStudyFile:
         with pytest.raises(ArgumentError, match=r"'churnd'.*did you mean 'churned'"):
             study("churnd", "t.csv").check()
 
-    @pytest.mark.parametrize("place", PLACES)
-    def test_any_wrong_value_in_any_field_is_said_in_a_sentence(self, place: str) -> None:
+    def test_any_wrong_value_in_any_field_is_said_in_a_sentence(self) -> None:
         """Each field gets values of every kind; what it may be is listed, and all else is an error of ours."""
-        for value in JUNK:
-            facts = planted(place, value)
-            try:
-                study_of(yaml.safe_dump(facts), default_name="s").check()
-            except SyntabulaError:
-                continue
-            assert repr(value) in ALLOWED.get(place, ()), (place, value)
+        for place in PLACES:
+            for value in JUNK:
+                facts = planted(place, value)
+                try:
+                    study_of(yaml.safe_dump(facts), default_name="s").check()
+                except SyntabulaError:
+                    continue
+                assert repr(value) in ALLOWED.get(place, ()), (place, value)
 
-    @pytest.mark.parametrize(
-        ("method", "message"),
-        [
+    def test_methods_are_checked_before_anything_runs(self) -> None:
+        for method, message in [
             ("msst", "there is no method 'msst'; did you mean 'mst'"),
             ("peer:mbi-aimm", "there is no peer 'mbi-aimm'; did you mean 'mbi-aim'"),
             ("self", "write 'SELF'"),
@@ -214,15 +204,13 @@ class TestStudyFile:
                 Candidate(method="aim", options={"max_round": 3}),
                 "no option 'max_round'; did you mean 'max_rounds'",
             ),
-        ],
-    )
-    def test_methods_are_checked_before_anything_runs(self, method: str | Candidate, message: str) -> None:
-        study = Study(name="s", datasets=("census",), methods=(method,))  # type: ignore[arg-type]
+        ]:
+            study = Study(name="s", datasets=("census",), methods=(method,))  # type: ignore[arg-type]
 
-        with pytest.raises(ArgumentError) as caught:
-            study.check()
+            with pytest.raises(ArgumentError) as caught:
+                study.check()
 
-        assert message in str(caught.value)
+            assert message in str(caught.value)
 
     def test_a_method_without_a_private_form_needs_its_own_budgets(self) -> None:
         with pytest.raises(BudgetError, match="infinite epsilon"):
@@ -345,15 +333,15 @@ class TestQuick:
         assert find_study("discretization-f15a").quick().options["target"] == "extreme"
         assert find_study("discretization-f15d").quick().options["target"] == "inside"
 
-    @pytest.mark.parametrize("name", ["f1", "f2", "f8"])
-    def test_a_curve_over_bins_has_several_points_for_each_discretizer(self, name: str) -> None:
-        quick = find_study(f"discretization-{name}").quick()
+    def test_a_curve_over_bins_has_several_points_for_each_discretizer(self) -> None:
+        for name in ["f1", "f2", "f8"]:
+            quick = find_study(f"discretization-{name}").quick()
 
-        bins = {kind: [b.bins for b in quick.preprocessing if b.discretizer == kind] for kind in
-                ("uniform", "quantile", "kmeans", "privtree")}  # fmt: skip
-        assert {len(counts) for counts in bins.values()} == {3}
-        assert all((counts[0], counts[-1]) == (5, 250) for counts in bins.values())
-        assert len(quick.cells) == 24
+            bins = {kind: [b.bins for b in quick.preprocessing if b.discretizer == kind] for kind in
+                    ("uniform", "quantile", "kmeans", "privtree")}  # fmt: skip
+            assert {len(counts) for counts in bins.values()} == {3}
+            assert all((counts[0], counts[-1]) == (5, 250) for counts in bins.values())
+            assert len(quick.cells) == 24
 
     def test_both_domains_of_each_discretizer_are_compared(self) -> None:
         quick = find_study("discretization-f14").quick()

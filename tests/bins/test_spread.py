@@ -45,12 +45,12 @@ class TestRoundTrip:
         assert bins.codes(values).tolist() == [0, 1]
         assert values[0] < 2.0
 
-    @pytest.mark.parametrize(("lower", "upper"), [(0, 2**64 - 1), (2**63, 2**64 - 1), (2**64 - 1, 2**64 - 1)])
-    def test_unsigned_integers_keep_their_code(self, lower, upper):
-        bins = UniformBins(1).bins(lower, upper, integer=True)
-        values = uniform_within(bins, np.zeros(100, dtype=np.uint8), np.random.default_rng(2))
-        assert values.dtype == np.uint64
-        assert values.min() >= lower
+    def test_unsigned_integers_keep_their_code(self):
+        for lower, upper in [(0, 2**64 - 1), (2**63, 2**64 - 1), (2**64 - 1, 2**64 - 1)]:
+            bins = UniformBins(1).bins(lower, upper, integer=True)
+            values = uniform_within(bins, np.zeros(100, dtype=np.uint8), np.random.default_rng(2))
+            assert values.dtype == np.uint64
+            assert values.min() >= lower
 
 
 class TestDistribution:
@@ -78,16 +78,16 @@ class TestRefusals:
 
 
 class TestDraw:
-    @pytest.mark.parametrize("integer", [True, False])
-    def test_values_keep_their_code_and_integers_their_type(self, integer):
-        bins = UniformBins(7).bins(-50, 2**40 if integer else 99.5, integer=integer)
-        spread = Spread((0.0, 1.0, 0.5, 0.2, 0.9, 0.5, 1.0), (0.01, 0.01, 1.0, 0.0, 0.3, 0.01, 1.0))
-        codes = np.arange(7).repeat(200)
+    def test_values_keep_their_code_and_integers_their_type(self):
+        for integer in [True, False]:
+            bins = UniformBins(7).bins(-50, 2**40 if integer else 99.5, integer=integer)
+            spread = Spread((0.0, 1.0, 0.5, 0.2, 0.9, 0.5, 1.0), (0.01, 0.01, 1.0, 0.0, 0.3, 0.01, 1.0))
+            codes = np.arange(7).repeat(200)
 
-        values = normal_within(bins, spread, codes, np.random.default_rng(1))
+            values = normal_within(bins, spread, codes, np.random.default_rng(1))
 
-        assert (bins.codes(values) == codes).all()
-        assert values.dtype == (np.int64 if integer else np.float64)
+            assert (bins.codes(values) == codes).all()
+            assert values.dtype == (np.int64 if integer else np.float64)
 
     def test_values_gather_around_the_mean(self):
         drawn = normal_within(
@@ -127,16 +127,18 @@ class TestCut:
             assert parts.bins == bins
             assert parts.shares.tolist() == [1.0] * bins.size
 
-    @pytest.mark.parametrize("spread", [None, Spread((0.9,), (0.5,)), Spread((0.9,), (0.0,))])
-    def test_integers_of_64_bits_are_cut_exactly(self, spread: Spread | None) -> None:
-        parts = cut(Bins((0, 2**64), integer=True), spread, [2**64 - 1])
+    def test_integers_of_64_bits_are_cut_exactly(self) -> None:
+        for spread in [None, Spread((0.9,), (0.5,)), Spread((0.9,), (0.0,))]:
+            parts = cut(Bins((0, 2**64), integer=True), spread, [2**64 - 1])
 
-        assert parts.bins.edges == (0, 2**64 - 1, 2**64)
-        density = (
-            1.0 if spread is None or not spread.deviations[0] else stats.truncnorm.pdf(1, -1.8, 0.2, 0.9, 0.5)
-        )
-        assert parts.shares[1] == pytest.approx(2**-64 * density)
-        assert drawn(parts, np.array([1, 1]), np.random.default_rng(0)).tolist() == [2**64 - 1] * 2
+            assert parts.bins.edges == (0, 2**64 - 1, 2**64)
+            density = (
+                1.0
+                if spread is None or not spread.deviations[0]
+                else stats.truncnorm.pdf(1, -1.8, 0.2, 0.9, 0.5)
+            )
+            assert parts.shares[1] == pytest.approx(2**-64 * density)
+            assert drawn(parts, np.array([1, 1]), np.random.default_rng(0)).tolist() == [2**64 - 1] * 2
 
     def test_shares_of_a_normal_spread_are_those_of_its_distribution(self) -> None:
         spread = Spread((0.3, 0.5), (0.1, 0.0))
@@ -157,35 +159,39 @@ class TestCut:
 
 
 class TestValues:
-    @pytest.mark.parametrize("bins", [INTEGERS, FLOATS], ids=["integers", "floats"])
-    @pytest.mark.parametrize("normal", [False, True])
-    def test_of_the_parts_are_distributed_as_those_of_the_whole(self, bins: Bins, normal: bool) -> None:
-        rng = np.random.default_rng(0)
-        means, deviations = (0.2, 0.9, 0.6)[: bins.size], (0.05, 1.0, 0.0)[: bins.size]
-        spread = Spread(means, deviations) if normal else None
-        parts = cut(bins, spread, [type(bins.edges[0])(c) for c in (2, 3, 50) if c < bins.edges[-1]])
-        n = 20_000
+    def test_of_the_parts_are_distributed_as_those_of_the_whole(self) -> None:
+        for bins in [INTEGERS, FLOATS]:
+            for normal in [False, True]:
+                rng = np.random.default_rng(0)
+                means, deviations = (0.2, 0.9, 0.6)[: bins.size], (0.05, 1.0, 0.0)[: bins.size]
+                spread = Spread(means, deviations) if normal else None
+                parts = cut(bins, spread, [type(bins.edges[0])(c) for c in (2, 3, 50) if c < bins.edges[-1]])
+                n = 20_000
 
-        for code in range(bins.size):
-            mine = np.flatnonzero(parts.whole == code)
-            chosen = rng.choice(mine, n, p=parts.shares[mine] / parts.shares[mine].sum())
-            values = drawn(parts, chosen, rng)
-            codes = np.full(n, code)
-            whole = normal_within(bins, spread, codes, rng) if spread else uniform_within(bins, codes, rng)
-            assert np.array_equal(parts.bins.codes(values), chosen)
-            if np.unique(whole).size > 1:
-                assert stats.ks_2samp(values, whole).pvalue > LEAST_P
+                for code in range(bins.size):
+                    mine = np.flatnonzero(parts.whole == code)
+                    chosen = rng.choice(mine, n, p=parts.shares[mine] / parts.shares[mine].sum())
+                    values = drawn(parts, chosen, rng)
+                    codes = np.full(n, code)
+                    whole = (
+                        normal_within(bins, spread, codes, rng)
+                        if spread
+                        else uniform_within(bins, codes, rng)
+                    )
+                    assert np.array_equal(parts.bins.codes(values), chosen)
+                    if np.unique(whole).size > 1:
+                        assert stats.ks_2samp(values, whole).pvalue > LEAST_P
 
-    @pytest.mark.parametrize(("low", "high"), [(0.0, 0.02), (0.1, 0.9), (0.6, 1.0)])
-    def test_of_one_part_follow_the_normal_distribution_there(self, low: float, high: float) -> None:
-        spread = Spread((0.5,), (0.02,))
-        parts = cut(Bins((0.0, 1.0)), spread, [c for c in (low, high) if 0 < c < 1])
-        part = int(np.searchsorted(parts.bins.edges, low))
-        rng = np.random.default_rng(0)
+    def test_of_one_part_follow_the_normal_distribution_there(self) -> None:
+        for low, high in [(0.0, 0.02), (0.1, 0.9), (0.6, 1.0)]:
+            spread = Spread((0.5,), (0.02,))
+            parts = cut(Bins((0.0, 1.0)), spread, [c for c in (low, high) if 0 < c < 1])
+            part = int(np.searchsorted(parts.bins.edges, low))
+            rng = np.random.default_rng(0)
 
-        values = drawn(parts, np.full(5_000, part), rng)
+            values = drawn(parts, np.full(5_000, part), rng)
 
-        scaled = (low - 0.5) / 0.02, (high - 0.5) / 0.02
-        law = stats.truncnorm(*scaled, loc=0.5, scale=0.02)
-        assert ((values >= low) & (values <= high)).all()
-        assert stats.kstest(values, law.cdf).pvalue > LEAST_P
+            scaled = (low - 0.5) / 0.02, (high - 0.5) / 0.02
+            law = stats.truncnorm(*scaled, loc=0.5, scale=0.02)
+            assert ((values >= low) & (values <= high)).all()
+            assert stats.kstest(values, law.cdf).pvalue > LEAST_P

@@ -117,9 +117,8 @@ class TestAttack:
         assert json.loads(ran.out)["disclosure"]["facts"]["records"] == 7
         assert "shadow models of the baseline HALF" in ran.err
 
-    @pytest.mark.parametrize(
-        ("words", "code", "message"),
-        [
+    def test_what_makes_no_sense_is_refused_in_one_line(self, folder, run):
+        for words, code, message in [
             (("-a", "grounhog"), 2, "did you mean 'groundhog'"),
             (("-a", "disclosure", "-a", "range"), 2, "run it without other attacks"),
             (("--target", "first"), 2, "--target must be"),
@@ -129,14 +128,12 @@ class TestAttack:
             (("-o", "people.csv"), 2, "is also an input file"),
             (("-o", "schema.yaml"), 2, "is also an input file"),
             (("-o", "found.csv"), 2, "must end in .json"),
-        ],
-    )
-    def test_what_makes_no_sense_is_refused_in_one_line(self, folder, run, words, code, message):
-        ran = run("attack", "people.csv", "-s", "schema.yaml", "-m", "independent", *words, "--quiet")
+        ]:
+            ran = run("attack", "people.csv", "-s", "schema.yaml", "-m", "independent", *words, "--quiet")
 
-        assert ran.code == code
-        assert message in ran.err
-        assert ran.out == ""
+            assert ran.code == code
+            assert message in ran.err
+            assert ran.out == ""
 
     def test_a_missing_table_is_no_traceback(self, folder, run):
         ran = run("attack", "nowhere.csv", *FEW)

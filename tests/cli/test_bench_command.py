@@ -66,9 +66,8 @@ class TestRun:
         assert ran.code == 0, ran.err
         assert (mine / "mine-quick.jsonl").read_text().count("\n") == 3
 
-    @pytest.mark.parametrize(
-        ("words", "code", "message"),
-        [
+    def test_mistakes_are_one_sentence(self, mine, run):
+        for words, code, message in [
             (("run", "tab_bench-t99"), 2, "there is no study 'tab_bench-t99'; did you mean"),
             (("run", "tab_bench-t2"), 2, "tab_bench-t2 (Sizes of the tables) is not run:"),
             (("run", "none.yaml"), 6, "cannot use the file 'none.yaml'"),
@@ -79,14 +78,12 @@ class TestRun:
             (("show", "mine.yaml"), 6, "make it with `syntabula bench run mine.yaml`"),
             (("compare", "a.jsonl", "b.jsonl"), 6, "there is no store 'a.jsonl'"),
             (("lst",), 2, "lst"),
-        ],
-    )
-    def test_mistakes_are_one_sentence(self, mine, run, words, code, message):
-        ran = run("bench", *words)
+        ]:
+            ran = run("bench", *words)
 
-        assert ran.code == code
-        assert message in ran.err
-        assert ran.err.count("\n") == 1
+            assert ran.code == code
+            assert message in ran.err
+            assert ran.err.count("\n") == 1
 
     @pytest.mark.parametrize(
         ("line", "message"),

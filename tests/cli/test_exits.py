@@ -65,17 +65,17 @@ ENDING = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 class TestInterrupts:
-    @pytest.mark.parametrize("name", list(ENDING))
-    def test_a_signal_is_an_interrupt_and_is_remembered_even_if_a_library_swallows_it(self, name):
-        number = getattr(signal, name)
-        former = signal.getsignal(number)
-        with Interrupts() as interrupts:
-            before = interrupts.seen
-            with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(number)
+    def test_a_signal_is_an_interrupt_and_is_remembered_even_if_a_library_swallows_it(self):
+        for name in list(ENDING):
+            number = getattr(signal, name)
+            former = signal.getsignal(number)
+            with Interrupts() as interrupts:
+                before = interrupts.seen
+                with pytest.raises(KeyboardInterrupt):
+                    signal.raise_signal(number)
 
-        assert (before, interrupts.seen) == (None, ENDING[name])
-        assert signal.getsignal(number) is former
+            assert (before, interrupts.seen) == (None, ENDING[name])
+            assert signal.getsignal(number) is former
 
     def test_a_second_signal_does_not_break_off_what_clears_up_after_the_first(self):
         with Interrupts() as interrupts:

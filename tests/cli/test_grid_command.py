@@ -63,20 +63,17 @@ def test_the_options_of_a_pair_are_listed(run):
     assert "--option stop_at_noise=True" in ran.out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_wrong_pair_is_exit_2_before_anything_is_spent(folder, run):
+    for words, message in [
         (("--selector", "given"), "must be given together"),
         (("--model", "pgm"), "must be given together"),
         ((*PAIR, "--method", "aim"), "give --method, or --selector and --model, not both"),
         (("--selector", "adaptive", "--model", "bayesian_network"), "one set of parents"),
         (("--selector", "givn", "--model", "pgm"), "did you mean 'given'"),
         ((*PAIR, "--option", "max_rounds=3"), "no option 'max_rounds'"),
-    ],
-)
-def test_a_wrong_pair_is_exit_2_before_anything_is_spent(folder, run, words, message):
-    ran = run(*SYNTH, *words, "--journal", "journal.jsonl")
+    ]:
+        ran = run(*SYNTH, *words, "--journal", "journal.jsonl")
 
-    assert ran.code == 2
-    assert message in ran.err
-    assert not (folder / "journal.jsonl").exists()
+        assert ran.code == 2
+        assert message in ran.err
+        assert not (folder / "journal.jsonl").exists()

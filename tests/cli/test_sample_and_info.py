@@ -219,15 +219,15 @@ class TestInfo:
         assert all(event["sigma"] > 0 for event in events if event["kind"] == "gaussian")
         assert statement["composition"]["spent"] <= statement["composition"]["limit"]
 
-    @pytest.mark.parametrize("share", [0.0, 0.9, 0.999])
-    def test_a_truncated_file_is_exit_6(self, released, run, share):
-        content = released.read_bytes()
-        released.write_bytes(content[: int(len(content) * share)])
+    def test_a_truncated_file_is_exit_6(self, released, run):
+        for share in [0.0, 0.9, 0.999]:
+            content = released.read_bytes()
+            released.write_bytes(content[: int(len(content) * share)])
 
-        ran = run("info", released)
+            ran = run("info", released)
 
-        assert ran.code == 6
-        assert ran.err.count("\n") == 1
+            assert ran.code == 6
+            assert ran.err.count("\n") == 1
 
     def test_a_file_that_is_not_there_or_of_another_kind_is_exit_6(self, folder, run):
         assert run("info", "nothing.syn").code == 6

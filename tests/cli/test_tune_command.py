@@ -49,21 +49,18 @@ class TestTune:
         assert len(json.loads(ran.out)["trials"]) == 2
         assert "guarantee" not in ran.err
 
-    @pytest.mark.parametrize(
-        ("more", "what"),
-        [
+    def test_refuses_wrong_options(self, space, run):
+        for more, what in [
             (("--weight", "tvd-2"), "--weight must be NAME=VALUE"),
             (("--weight", "tvd-2=1"), "given twice"),
             (("--trials", "0"), "trials"),
-        ],
-    )
-    def test_refuses_wrong_options(self, space, run, more, what):
-        words = TUNE if more[0] != "--trials" else tuple(w for w in TUNE if w not in ("--trials", 2))
+        ]:
+            words = TUNE if more[0] != "--trials" else tuple(w for w in TUNE if w not in ("--trials", 2))
 
-        ran = run(*words, *more)
+            ran = run(*words, *more)
 
-        assert ran.code == 2
-        assert what in ran.err
+            assert ran.code == 2
+            assert what in ran.err
 
     def test_refuses_a_space_that_is_none(self, space, run):
         (space / "space.yaml").write_text("bins: 3\n")
@@ -98,46 +95,40 @@ class TestPrivately:
         assert drawn.code == 0, drawn.err
         assert "bins" in (space / "best.yaml").read_text()
 
-    @pytest.mark.parametrize(
-        ("more", "what"),
-        [
+    def test_refuses_what_it_cannot_do(self, space, run):
+        for more, what in [
             ((), "--private needs --release"),
             (("--release", "x.syn", "--target", "job"), "no --validation, --target"),
             (("--release", "x.syn", "--seed", "0"), "--storage, --seed"),
             (("--release", "x.syn", "--seconds", "9"), "--seconds"),
             (("--release", "x.syn"), "--private needs --schema"),
-        ],
-    )
-    def test_refuses_what_it_cannot_do(self, space, run, more, what):
-        ran = run(*self.PRIVATE, *more)
+        ]:
+            ran = run(*self.PRIVATE, *more)
 
-        assert ran.code == 2
-        assert what in ran.err
+            assert ran.code == 2
+            assert what in ran.err
 
 
 class TestOptionsFile:
     def synth(self, run, text, *more):
         return run("synth", "people.csv", "-s", "schema.yaml", "--options", "o.yaml", "-o", "x.csv", *more)
 
-    @pytest.mark.parametrize(
-        ("text", "more", "what"),
-        [
+    def test_refuses_a_file_of_something_else(self, folder, run):
+        for text, more, what in [
             ("method: aim\noptions: {bins: 9}\n", ("--method", "mst"), "is for the method 'aim'"),
             ("bins: 9\n", (), "must hold `method`"),
             ("method: mst\noptions: {max_rounds: 9}\n", (), "no option 'max_rounds'"),
             ("method: [\n", (), "o.yaml"),
             ("method: mst\noptions: {epochs: 3}\n", (), "give `steps` instead"),
             ("method: argn\noptions: {epochs: 3}\n", (), "give `steps` instead"),
-        ],
-    )
-    def test_refuses_a_file_of_something_else(self, folder, run, text, more, what):
-        (folder / "o.yaml").write_text(text)
+        ]:
+            (folder / "o.yaml").write_text(text)
 
-        ran = self.synth(run, text, *more)
+            ran = self.synth(run, text, *more)
 
-        assert ran.code == 2
-        assert what in ran.err
-        assert not (folder / "x.csv").exists()
+            assert ran.code == 2
+            assert what in ran.err
+            assert not (folder / "x.csv").exists()
 
     def test_a_missing_file_is_named(self, folder, run):
         ran = self.synth(run, "")

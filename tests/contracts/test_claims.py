@@ -323,17 +323,14 @@ def test_the_tests_that_hold_a_promise_exist() -> None:
     assert {claim: test_ids for claim, test_ids in missing.items() if test_ids} == {}
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_a_test_that_does_not_exist_is_noticed() -> None:
+    for wrong in [
         "contracts/test_nothing.py::test_x",
         "contracts/test_claims.py::test_that_is_not_there",
         "contracts/test_claims.py::TestNone::test_every_promise_has_its_tests",
         "contracts/test_bad_input.py::TestMatrix[a case that is " + "not there]",
-    ],
-)
-def test_a_test_that_does_not_exist_is_noticed(wrong: str) -> None:
-    assert not resolves(wrong)
+    ]:
+        assert not resolves(wrong)
 
 
 # What the driver of a Spark job itself packs for its workers, which run its code anyway; no file is opened so.

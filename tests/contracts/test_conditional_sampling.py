@@ -46,7 +46,7 @@ def table() -> pd.DataFrame:
 
 @pytest.mark.parametrize(
     "method",
-    thorough_but((*QUICK_METHODS, "argn"), [m for m in METHODS if m not in MODEL_OF_ANOTHER]),
+    thorough_but(QUICK_METHODS, [m for m in METHODS if m not in MODEL_OF_ANOTHER]),
 )
 # Records of a model may be few, or none may be like a given row; both are said.
 @pytest.mark.filterwarnings("ignore::syntabula.errors.ConditionWarning")

@@ -139,33 +139,21 @@ def twins(value: Any) -> list[Any]:
     return [number, np.float64(number), np.longdouble(number), Decimal(number), Fraction(number)]
 
 
-def of_class(kind: type, among: dict[str, tuple[type, str, set[type]]]) -> list[tuple[str, set[type]]]:
-    return [(name, types) for own, name, types in among.values() if own is kind]
-
-
-def each_class(among: dict[str, tuple[type, str, set[type]]]) -> pytest.MarkDecorator:
-    """Return a case for each class that has one of these fields."""
-    kinds = dict.fromkeys(kind for kind, _, _ in among.values())
-    return pytest.mark.parametrize("kind", list(kinds), ids=lambda kind: kind.__name__)
-
-
-@each_class(NUMBERS)
-def test_numbers_of_any_type_are_kept_as_pythons_own(kind):
-    for name, _ in of_class(kind, NUMBERS):
+def test_numbers_of_any_type_are_kept_as_pythons_own():
+    for kind, name, _ in NUMBERS.values():
         plain = good(kind, name)
         expected = getattr(made(kind, **{name: plain}), name)
 
         for twin in twins(plain):
             kept = getattr(made(kind, **{name: twin}), name)
 
-            assert type(kept) in (int, float, Fraction), (name, twin, kept)
-            assert math.isclose(kept, expected, rel_tol=1e-15), (name, twin, kept)
+            assert type(kept) in (int, float, Fraction), (kind, name, twin, kept)
+            assert math.isclose(kept, expected, rel_tol=1e-15), (kind, name, twin, kept)
 
 
 @pytest.mark.thorough
-@each_class(NUMBERS)
-def test_what_is_no_number_is_refused_by_the_name_of_its_field(kind):
-    for name, types in of_class(kind, NUMBERS):
+def test_what_is_no_number_is_refused_by_the_name_of_its_field():
+    for kind, name, types in NUMBERS.values():
         texts = {"auto"} if "auto" in {text for t in types for text in get_args(t)} else set()
 
         for value in (True, np.True_, *NEVER, *([] if NoneType in types else [None])):
@@ -175,14 +163,13 @@ def test_what_is_no_number_is_refused_by_the_name_of_its_field(kind):
                 continue
             with pytest.raises(SyntabulaError) as caught:
                 made(kind, **{name: value})
-            assert name in str(caught.value), value
-            assert "array(" not in str(caught.value), name
+            assert name in str(caught.value), (kind, value)
+            assert "array(" not in str(caught.value), (kind, name)
 
 
 @pytest.mark.thorough
-@each_class(FLAGS)
-def test_flags_are_true_or_false_of_python_or_numpy(kind):
-    for name, types in of_class(kind, FLAGS):
+def test_flags_are_true_or_false_of_python_or_numpy():
+    for kind, name, types in FLAGS.values():
         # What else a flag needs to be made, such as the journal of a run that is resumed.
         beside = {"journal": "spends.journal"} if name == "resume" else {}
         beside |= {"lower": 0, "upper": 9} if kind is st.Numeric else {}
@@ -192,18 +179,17 @@ def test_flags_are_true_or_false_of_python_or_numpy(kind):
         for value in (0, 1, "true", *NEVER, *([] if NoneType in types else [None])):
             with pytest.raises(SyntabulaError) as caught:
                 made(kind, **{name: value}, **beside)
-            assert name in str(caught.value), value
+            assert name in str(caught.value), (kind, value)
 
 
 @pytest.mark.thorough
-@each_class(OTHERS)
-def test_no_field_takes_an_object_that_means_nothing(kind):
-    for name, _ in of_class(kind, OTHERS):
+def test_no_field_takes_an_object_that_means_nothing():
+    for kind, name, _ in OTHERS.values():
         for value in (object(), 3j, np.array([[1.5, 2.5]])):
             with pytest.raises(SyntabulaError) as caught:
                 made(kind, **{name: value})
-            assert "array(" not in str(caught.value), name
-            assert "object at" not in str(caught.value), name
+            assert "array(" not in str(caught.value), (kind, name)
+            assert "object at" not in str(caught.value), (kind, name)
 
 
 def test_all_public_classes_are_here():

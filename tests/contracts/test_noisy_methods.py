@@ -217,7 +217,6 @@ def test_an_interrupted_training_that_diverges_comes_to_the_same(tmp_path: Path)
     ("kind", "told"),
     [
         ("autoregressive", 1),
-        ("autoregressive", 2),
         ("autoregressive", 4),
         ("tabular_diffusion", 1),
         ("variational", 2),

@@ -270,10 +270,10 @@ class TestRecordAndReplay:
         frame = spread(frame)
         whole = written(tmp_path / "whole", frame.drop(columns="part"), frame["part"].to_numpy(), ".csv")
         options = {"replaying": ReplayingPersons, "budget": LOOSE, **settings("privtree", "even")}
-        others = [*neighbours(tmp_path, frame, ".csv")][:5]
+        others = [*neighbours(tmp_path, frame, ".csv")][:3]
         pairs, run = compare_preparing(2, tmp_path, whole, declared_as_person(schema), others, **options)
 
-        assert pairs >= 5
+        assert pairs == 3
         assert any(spend.step.startswith("find the type") for spend in run.spends)
 
     @pytest.mark.thorough

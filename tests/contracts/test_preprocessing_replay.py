@@ -271,8 +271,11 @@ def with_prices() -> tuple[pd.DataFrame, st.Schema]:
 class TestFrequentValues:
     """Atoms and roundness, where values are counted and where the question about them may fail."""
 
-    @pytest.mark.parametrize("discretizer", ["uniform", "privtree"])
-    @pytest.mark.parametrize("budget", [st.Budget(epsilon=9.0, delta=1e-4), PURE], ids=["gdp", "pure"])
+    @pytest.mark.parametrize(
+        ("budget", "discretizer"),
+        [(st.Budget(epsilon=9.0, delta=1e-4), "privtree"), (PURE, "uniform")],
+        ids=["gdp", "pure"],
+    )
     def test_nothing_but_noise_tells_neighbours_apart(self, discretizer, budget, tmp_path):
         frame, schema = with_money()
         chosen = st.Preprocessing(discretizer=discretizer, atoms="found", within="round", share=0.5)
@@ -301,6 +304,7 @@ class TestFrequentValues:
         with pytest.raises(AssertionError):
             self.compared(frame, schema, tmp_path, options)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("budget", [GRID, PURE_GRID], ids=["gdp", "pure"])
     def test_neighbours_of_values_off_a_grid(self, budget, tmp_path):
         frame, schema = with_prices()
@@ -335,6 +339,7 @@ class TestRule:
         assert run.spends[0].step == "count the records"
 
 
+@pytest.mark.thorough
 class TestPlantedBugs:
     """What public code does, planted here: each must be found."""
 

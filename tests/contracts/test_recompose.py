@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from corners import VARIANTS
+from corners import QUICK_METHODS, VARIANTS
 from small_settings import PRIVATE, small_parts, takes, unspent
 from small_tables import persons, table
 
@@ -112,7 +112,8 @@ class TestEveryMethod:
     def test_its_total_is_recomposed_from_the_json_alone(self) -> None:
         for budget in BUDGETS:
             for method in KINDS:
-                if takes(method, BUDGETS[budget]):
+                # In rho the same draws cost other numbers: one method of each kind is enough.
+                if takes(method, BUDGETS[budget]) and (budget != "zcdp" or method in QUICK_METHODS):
                     check(fitted(method, BUDGETS[budget]), unspent(method))
 
     @pytest.mark.thorough

@@ -59,7 +59,7 @@ MANY_TABLES = ["independent", "mst", "aim", "privbayes"]
 BUDGETS = {"approximate": st.Budget(epsilon=1.0, delta=1e-5), "pure": st.Budget.pure(2.0)}
 # Table 0 has a few rows, table 1 many.
 RUNS = [
-    *((method, "approximate", 0) for method in (*QUICK_METHODS, "argn", "pategan") if method in METHODS),
+    *((method, "approximate", 0) for method in QUICK_METHODS if method in METHODS),
     *((method, "approximate", 1) for method in METHODS if method not in MANY_TABLES),
     *((m, "pure", 1) for m in METHODS if m not in VARIANTS and takes(m, BUDGETS["pure"])),
 ]
@@ -179,5 +179,5 @@ class TestRecordAndReplay:
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("method", MANY_TABLES)
-    def test_six_more_tables_with_all_neighbours(self, method, tmp_path):
-        assert sum(compare(method, "approximate", seed, tmp_path) for seed in range(6, 12)) >= 30
+    def test_three_more_tables_with_all_neighbours(self, method, tmp_path):
+        assert sum(compare(method, "approximate", seed, tmp_path) for seed in range(6, 9)) >= 15

@@ -21,13 +21,13 @@ sys.path.append(contracts)
 from small_settings import epsilon_of, small_parts
 
 duckdb.execute(f"SET threads = {threads}")
-frame = st.datasets.census(n_rows=2000, seed=1)
+frame = st.datasets.census(n_rows=500, seed=1)
 for method in methods:
     synthesizer = st.synthesizer(method)(epsilon=epsilon_of(method, 3.0), seed=5, **small_parts(method))
     release = synthesizer.fit(frame, st.datasets.schema_of("census"))
     release.save(f"{folder}/{method}.syn")
     for suffix in ("csv", "parquet"):
-        release.sample_to(f"{folder}/{method}.{suffix}", 1000, seed=7)
+        release.sample_to(f"{folder}/{method}.{suffix}", 300, seed=7)
 """
 METHODS = [method for method in EVERY if method not in VARIANTS]
 CONTRACTS = str(Path(__file__).parent)

@@ -172,7 +172,6 @@ class TestReleases:
     @pytest.mark.parametrize(
         "options",
         [
-            {"workers": 2},
             {"epsilon": float("inf"), "bins": 9},
             {"bins": 6, "preprocessing": st.Preprocessing(discretizer="quantile", within="normal")},
             {"bins": 4, "preprocessing": st.Preprocessing(discretizer="kmeans", atoms="declared")},
@@ -182,8 +181,7 @@ class TestReleases:
     def test_whose_values_are_too_many_to_hold_are_those_of_the_table_in_memory(
         self, options, tmp_path, monkeypatch
     ):
-        own = {name: value for name, value in options.items() if name != "workers"}
-        right = release_of(frame(), **own)
+        right = release_of(frame(), **options)
         monkeypatch.setattr(Expected, "most", 10)
 
         assert release_of(in_parts(tmp_path / "parts", 3), **options) == right
@@ -393,9 +391,8 @@ def of_file(tmp_path_factory):
 
 class TestWithoutASchema:
     @pytest.mark.thorough
-    @pytest.mark.parametrize("n_parts", [1, 7])
-    def test_releases_are_those_of_the_table_in_memory(self, n_parts, tmp_path, of_file):
-        assert found_in(undeclared_in_parts(tmp_path / "rows", n_parts)[1]) == of_file
+    def test_releases_are_those_of_the_table_in_memory(self, tmp_path, of_file):
+        assert found_in(undeclared_in_parts(tmp_path / "rows", 7)[1]) == of_file
         assert all(
             kind in of_file[0] for kind in ("categorical", "identifier", "'blue'", "boolean", "datetime")
         )
@@ -485,9 +482,8 @@ def text_in_parts(folder, n_parts: int, **form) -> tuple[Path, Path]:
 
 class TestTextWithoutASchema:
     @pytest.mark.thorough
-    @pytest.mark.parametrize("n_parts", [1, 3])
-    def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
-        file, folder = text_in_parts(tmp_path / "rows", n_parts)
+    def test_releases_are_those_of_the_file(self, tmp_path):
+        file, folder = text_in_parts(tmp_path / "rows", 3)
         whole = found_in(file)
 
         assert found_in(folder) == whole
@@ -502,7 +498,7 @@ class TestTextWithoutASchema:
 
     @pytest.mark.thorough
     def test_of_two_processes_and_of_too_many_values_to_hold_they_are_too(self, tmp_path, monkeypatch):
-        file, folder = text_in_parts(tmp_path / "rows", 3)
+        file, folder = text_in_parts(tmp_path / "rows", 2)
         whole = found_in(file)
 
         assert found_in(folder, workers=2) == whole
@@ -560,9 +556,8 @@ def json_in_parts(folder, n_parts: int) -> tuple[Path, Path]:
 
 class TestJsonWithoutASchema:
     @pytest.mark.thorough
-    @pytest.mark.parametrize("n_parts", [5])
-    def test_releases_are_those_of_the_file(self, n_parts, tmp_path):
-        file, folder = json_in_parts(tmp_path / "rows", n_parts)
+    def test_releases_are_those_of_the_file(self, tmp_path):
+        file, folder = json_in_parts(tmp_path / "rows", 5)
 
         assert found_in(folder) == found_in(file)
 

@@ -108,6 +108,7 @@ def test_so_it_is_for_days_and_times_among_the_texts_of_a_frame(tmp_path: Path) 
     assert first.released is not None
 
 
+@pytest.mark.thorough
 def test_a_type_read_off_the_cells_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = found_columns.find_type
 

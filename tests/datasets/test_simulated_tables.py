@@ -29,62 +29,57 @@ def rows_refused(call: Any) -> None:
 
 
 class TestGauss:
-    @pytest.mark.parametrize("n_columns", [10, 30, 50])
-    def test_columns_are_standard_normal_with_correlation_four_fifths(self, n_columns: int) -> None:
-        table = datasets.gauss(n_columns, N, seed=1).to_numpy()
-        correlation = np.corrcoef(table, rowvar=False)
-        pairs = correlation[np.triu_indices(n_columns, 1)]
+    def test_columns_are_standard_normal_with_correlation_four_fifths(self) -> None:
+        for n_columns in [10, 30, 50]:
+            table = datasets.gauss(n_columns, N, seed=1).to_numpy()
+            correlation = np.corrcoef(table, rowvar=False)
+            pairs = correlation[np.triu_indices(n_columns, 1)]
 
-        # Standard errors at 20,000 rows: correlation 0.0026, mean 0.0071, deviation 0.005; 7 of them in at
-        # most 1,225 pairs: false alarm below 1e-8.
-        assert table.shape == (N, n_columns)
-        assert np.abs(pairs - 0.8).max() < 7 * 0.0026
-        assert np.abs(table.mean(axis=0)).max() < 7 * 0.0071
-        assert np.abs(table.std(axis=0) - 1).max() < 7 * 0.005
+            # Standard errors at 20,000 rows: correlation 0.0026, mean 0.0071, deviation 0.005; 7 of them in at
+            # most 1,225 pairs: false alarm below 1e-8.
+            assert table.shape == (N, n_columns)
+            assert np.abs(pairs - 0.8).max() < 7 * 0.0026
+            assert np.abs(table.mean(axis=0)).max() < 7 * 0.0071
+            assert np.abs(table.std(axis=0) - 1).max() < 7 * 0.005
 
     def test_the_default_number_of_rows_is_that_of_the_paper(self) -> None:
         assert len(datasets.gauss(10)) == 16_000
 
-    @pytest.mark.parametrize("n_columns", [0, 11, True])
-    def test_other_numbers_of_columns_are_refused(self, n_columns: Any) -> None:
-        with pytest.raises(ArgumentError, match="n_columns"):
-            datasets.gauss(n_columns)
+    def test_other_numbers_of_columns_are_refused(self) -> None:
+        for n_columns in [0, 11, True]:
+            with pytest.raises(ArgumentError, match="n_columns"):
+                datasets.gauss(n_columns)
 
     def test_numbers_of_rows_that_are_none_are_refused(self) -> None:
         rows_refused(lambda n: datasets.gauss(10, n))
 
 
 class TestControlled:
-    @pytest.mark.parametrize("shape", get_args(Shape))
-    def test_values_fill_the_known_domain(self, shape: Shape) -> None:
-        values = datasets.controlled(shape, 100_000, seed=2)["value"].to_numpy()
+    def test_values_fill_the_known_domain(self) -> None:
+        for shape in get_args(Shape):
+            values = datasets.controlled(shape, 100_000, seed=2)["value"].to_numpy()
 
-        assert values.min() >= -10
-        assert values.max() <= 10
-        assert np.unique(values).size > 99_000
+            assert values.min() >= -10
+            assert values.max() <= 10
+            assert np.unique(values).size > 99_000
 
-    @pytest.mark.parametrize(
-        ("shape", "unscale", "mean", "deviation"),
-        [
+    def test_mean_and_deviation_are_those_of_the_formula(self) -> None:
+        for shape, unscale, mean, deviation in [
             ("uniform", (0, 1), 1 / 2, np.sqrt(1 / 12)),
             ("monotone", (0, 1), 2 / 3, np.sqrt(1 / 18)),
             ("normal", (-4, 4), 0, 1),
             ("beta", (0, 1), 2 / 16, np.sqrt(2 * 14 / 16**2 / 17)),
             ("mixture", (-2, 13), 5.5, np.sqrt(1 + 3.5**2)),
             ("imbalanced", (-4, 14), 0.5, np.sqrt(1 + 0.95 * 0.05 * 100)),
-        ],
-    )
-    def test_mean_and_deviation_are_those_of_the_formula(
-        self, shape: Shape, unscale: tuple[float, float], mean: float, deviation: float
-    ) -> None:
-        low, high = unscale
-        values = datasets.controlled(shape, 100_000, seed=3)["value"].to_numpy()
-        drawn = low + (values + 10) / 20 * (high - low)
+        ]:
+            low, high = unscale
+            values = datasets.controlled(shape, 100_000, seed=3)["value"].to_numpy()
+            drawn = low + (values + 10) / 20 * (high - low)
 
-        # 6 standard errors of the mean (false alarm 2e-9 each), plus what clipping at 4 deviations can move.
-        assert abs(drawn.mean() - mean) < 6 * deviation / np.sqrt(100_000) + 1e-4
-        # The deviation's standard error is below 2 deviation / sqrt(n) for these shapes (kurtosis below 17).
-        assert abs(drawn.std() - deviation) < 12 * deviation / np.sqrt(100_000) + 1e-3
+            # 6 standard errors of the mean (false alarm 2e-9 each), plus what clipping at 4 deviations can move.
+            assert abs(drawn.mean() - mean) < 6 * deviation / np.sqrt(100_000) + 1e-4
+            # The deviation's standard error is below 2 deviation / sqrt(n) for these shapes (kurtosis below 17).
+            assert abs(drawn.std() - deviation) < 12 * deviation / np.sqrt(100_000) + 1e-3
 
     def test_the_two_modes_of_the_mixture_are_equally_large(self) -> None:
         values = datasets.controlled("mixture", 100_000, seed=4)["value"].to_numpy()
@@ -207,14 +202,14 @@ class TestFrames:
 
 
 class TestPoints:
-    @pytest.mark.parametrize("kind", get_args(Pattern))
-    def test_coordinates_and_classes_are_those_of_the_schema(self, kind: Pattern) -> None:
-        drawn, schema = datasets.points(kind, 2_000, seed=1), datasets.schema_of(f"points_{kind}")
+    def test_coordinates_and_classes_are_those_of_the_schema(self) -> None:
+        for kind in get_args(Pattern):
+            drawn, schema = datasets.points(kind, 2_000, seed=1), datasets.schema_of(f"points_{kind}")
 
-        assert drawn[["x", "y"]].abs().to_numpy().max() <= 10
-        # A class of a tenth of the points is absent with probability 1e-91.
-        assert isinstance(schema["class"], Categorical)
-        assert sorted(set(drawn["class"])) == [*schema["class"].categories]
+            assert drawn[["x", "y"]].abs().to_numpy().max() <= 10
+            # A class of a tenth of the points is absent with probability 1e-91.
+            assert isinstance(schema["class"], Categorical)
+            assert sorted(set(drawn["class"])) == [*schema["class"].categories]
 
     def test_no_line_tells_circles_apart_and_their_radius_does(self) -> None:
         drawn = datasets.points("circles", 20_000, seed=2)

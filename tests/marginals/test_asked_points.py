@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 from syntabula.marginals.asked_points import AskedPoints, KnownRanks
 from syntabula.marginals.parts import Fold, State
@@ -58,24 +57,24 @@ def asked(values: np.ndarray) -> AskedPoints:
 
 
 class TestAskedPoints:
-    @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("without", [(), (3, 6, 177)])
-    def test_give_the_same_answers_as_held_ones(self, kind: type, without: tuple[int, ...]) -> None:
-        values = values_of(kind)
-        few, right = asked(values), SortedPoints(values[~np.isin(values, without)])
-        few = few.without(without) if without else few
-        edges = [0, 9, 10, 100, 178] if kind is not np.float64 else [0.0, 9.0, 10.5, 100.0, 178.0]
+    def test_give_the_same_answers_as_held_ones(self) -> None:
+        for kind in KINDS:
+            for without in [(), (3, 6, 177)]:
+                values = values_of(kind)
+                few, right = asked(values), SortedPoints(values[~np.isin(values, without)])
+                few = few.without(without) if without else few
+                edges = [0, 9, 10, 100, 178] if kind is not np.float64 else [0.0, 9.0, 10.5, 100.0, 178.0]
 
-        assert (few.size, few.integer, few.kind) == (right.size, right.integer, right.kind)
-        for cuts in ([-1, 3, 4, 10**30], [4, 4, 3], [-(10**30), 2**63, 2**64, 0]):
-            assert (few.ranks(cuts) == right.ranks(cuts)).all()
-        assert (few.starts(edges) == right.starts(edges)).all()
-        for power, of in itertools.product((1, 2), ("cell", "column")):
-            assert (few.sums(edges, power, of) == right.sums(edges, power, of)).all()
-        assert (few.fine_cuts(20) == right.fine_cuts(20)).all()
-        for least in (1, 15):
-            assert (few.shared(least).values == right.shared(least).values).all()
-            assert (few.shared(least).counts == right.shared(least).counts).all()
+                assert (few.size, few.integer, few.kind) == (right.size, right.integer, right.kind)
+                for cuts in ([-1, 3, 4, 10**30], [4, 4, 3], [-(10**30), 2**63, 2**64, 0]):
+                    assert (few.ranks(cuts) == right.ranks(cuts)).all()
+                assert (few.starts(edges) == right.starts(edges)).all()
+                for power, of in itertools.product((1, 2), ("cell", "column")):
+                    assert (few.sums(edges, power, of) == right.sums(edges, power, of)).all()
+                assert (few.fine_cuts(20) == right.fine_cuts(20)).all()
+                for least in (1, 15):
+                    assert (few.shared(least).values == right.shared(least).values).all()
+                    assert (few.shared(least).counts == right.shared(least).counts).all()
 
     def test_count_codes_without_what_is_removed(self) -> None:
         values = values_of(np.float64)
@@ -102,29 +101,27 @@ class TestBoundedFold:
         cuts = CutFold(as_cuts([0.0, 30.0], np.dtype(np.float64)))
         return BoundedFold(DistinctFold(np.dtype(np.float64)), {"cuts": cuts}, most)
 
-    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-    def test_holds_few_values_and_asks_of_many_however_states_are_merged(
-        self, order: tuple[int, int]
-    ) -> None:
-        values = values_of(np.float64)
-        few, many = CountedPoints.of(values[5:20]), CountedPoints.of(values)
-        parts = [[few], [many, few]]
-        fold = self.folds(most=16)
-        states = []
-        for parted in (parts[i] for i in order):
-            state = fold.start()
-            for part in parted:
-                fold.add(state, part)
-            states.append(state)
+    def test_holds_few_values_and_asks_of_many_however_states_are_merged(self) -> None:
+        for order in [(0, 1), (1, 0)]:
+            values = values_of(np.float64)
+            few, many = CountedPoints.of(values[5:20]), CountedPoints.of(values)
+            parts = [[few], [many, few]]
+            fold = self.folds(most=16)
+            states = []
+            for parted in (parts[i] for i in order):
+                state = fold.start()
+                for part in parted:
+                    fold.add(state, part)
+                states.append(state)
 
-        held = fold.holds(states[order[0]])
-        fold.merge(*states)
+            held = fold.holds(states[order[0]])
+            fold.merge(*states)
 
-        assert held
-        assert not fold.holds(states[0])
-        counts = CutFold(as_cuts([0.0, 30.0], np.dtype(np.float64))).ranks(fold.answer(states[0], "cuts"))
-        every = np.concatenate([values, values[5:20], values[5:20]])
-        assert counts.tolist() == [(every < 0).sum(), (every < 30).sum(), every.size]
+            assert held
+            assert not fold.holds(states[0])
+            counts = CutFold(as_cuts([0.0, 30.0], np.dtype(np.float64))).ranks(fold.answer(states[0], "cuts"))
+            every = np.concatenate([values, values[5:20], values[5:20]])
+            assert counts.tolist() == [(every < 0).sum(), (every < 30).sum(), every.size]
 
     def test_without_anything_to_ask_knows_that_there_were_too_many(self) -> None:
         fold = BoundedFold(DistinctFold(np.dtype(np.float64)), {}, most=3)
@@ -154,27 +151,27 @@ class TestBoundedFold:
 
 
 class TestCuts:
-    @pytest.mark.parametrize("ends", [(-7, 41), (0, 2**64), (-(2**63), 2**63), (-0.1, 93.7), (-1e308, 1e308)])
-    def test_of_halving_are_those_of_a_tree(self, ends: tuple[float, float]) -> None:
-        level = [Node(*ends)]
-        for _ in range(6):
-            level = [half for node in level for half in (node.halves() or (node,))]
+    def test_of_halving_are_those_of_a_tree(self) -> None:
+        for ends in [(-7, 41), (0, 2**64), (-(2**63), 2**63), (-0.1, 93.7), (-1e308, 1e308)]:
+            level = [Node(*ends)]
+            for _ in range(6):
+                level = [half for node in level for half in (node.halves() or (node,))]
 
-        found = halving_cuts([ends], 2**7, integer=isinstance(ends[0], int))
+            found = halving_cuts([ends], 2**7, integer=isinstance(ends[0], int))
 
-        assert set(found) == {end for node in level for end in (node.low, node.high)}
+            assert set(found) == {end for node in level for end in (node.low, node.high)}
 
 
 class TestBuckets:
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_are_spread_evenly_and_the_same_for_equal_values(self, kind: type) -> None:
-        values = np.arange(200_000).astype(kind)
+    def test_are_spread_evenly_and_the_same_for_equal_values(self) -> None:
+        for kind in KINDS:
+            values = np.arange(200_000).astype(kind)
 
-        buckets = bucket_of(values)
+            buckets = bucket_of(values)
 
-        assert buckets.min() >= 0
-        assert buckets.max() < BUCKETS
-        # 200,000 draws from 2^20 buckets: 12 in one has a chance below 1e-12.
-        assert np.bincount(buckets).max() < 12
-        if kind is np.float64:
-            assert (bucket_of(np.array([0.0])) == bucket_of(np.array([-0.0]))).all()
+            assert buckets.min() >= 0
+            assert buckets.max() < BUCKETS
+            # 200,000 draws from 2^20 buckets: 12 in one has a chance below 1e-12.
+            assert np.bincount(buckets).max() < 12
+            if kind is np.float64:
+                assert (bucket_of(np.array([0.0])) == bucket_of(np.array([-0.0]))).all()

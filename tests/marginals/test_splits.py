@@ -37,17 +37,14 @@ def test_a_root_alone_has_all_records_and_none_has_none() -> None:
     assert splits().leaves(EncodedTable(table.domain, (np.zeros(0, np.uint8),) * 2)).size == 0
 
 
-@pytest.mark.parametrize(
-    ("nodes", "ranks", "message"),
-    [
+def test_what_is_no_tree_is_refused() -> None:
+    for nodes, ranks, message in [
         (NODES[:, :3], RANKS, "array \\[nodes, 4\\]"),
         (NODES[:0], RANKS, "at least the root"),
         (NODES, RANKS[:-1], "rank for each code"),
         (NODES[:2], RANKS, "nodes in another order"),
         (np.array([[0, 1, 0, 0]], np.int32), RANKS, "nodes in another order"),
         (np.array([[2, 1, 1, 2], *NODES[2:4]], np.int32), RANKS, "an unknown predictor"),
-    ],
-)
-def test_what_is_no_tree_is_refused(nodes: np.ndarray, ranks: np.ndarray, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        splits(nodes, ranks)
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            splits(nodes, ranks)

@@ -124,10 +124,10 @@ class TestPercentileSimilarity:
 
         assert score.value == pytest.approx(1 - np.abs(at - at**2).max())
 
-    @pytest.mark.parametrize(("other", "expected"), [([0.5, None], 1.0), ([None, None], 0.0)])
-    def test_present_cells_are_compared(self, other, expected):
-        real = pd.DataFrame({"x": [0.5, None]})
+    def test_present_cells_are_compared(self):
+        for other, expected in [([0.5, None], 1.0), ([None, None], 0.0)]:
+            real = pd.DataFrame({"x": [0.5, None]})
 
-        score = PercentileSimilarity()(compare(real, pd.DataFrame({"x": np.array(other, float)})), RNG)
+            score = PercentileSimilarity()(compare(real, pd.DataFrame({"x": np.array(other, float)})), RNG)
 
-        assert score.value == expected
+            assert score.value == expected

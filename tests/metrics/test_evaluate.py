@@ -111,19 +111,16 @@ class TestChoice:
         assert [r.score.metric for r in found.results] == ["tvd-2", "query-error-2"]
         assert found.score("tvd-2").baselines
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
+    def test_wrong_arguments_are_refused_before_a_table_is_read(self):
+        for options, message in [
             ({"metrics": "tvd2"}, "did you mean 'tvd-2'"),
             ({"metrics": [len]}, "is not registered as a metric"),
             ({"baselines": ["THIRD"]}, "baselines are HALF, HISTOGRAM, SELF"),
             ({"seed": -1}, "seed"),
             ({"workers": 0}, "workers"),
-        ],
-    )
-    def test_wrong_arguments_are_refused_before_a_table_is_read(self, options, message):
-        with pytest.raises(ArgumentError, match=message):
-            syntabula.evaluate("nowhere.csv", "nowhere.csv", **options)
+        ]:
+            with pytest.raises(ArgumentError, match=message):
+                syntabula.evaluate("nowhere.csv", "nowhere.csv", **options)
 
     def test_a_metric_that_lacks_its_target_is_refused(self, monkeypatch):
         needy = replace(room.describe_metric("tvd-1"), key="needy", needs=("target",))

@@ -123,6 +123,7 @@ class TestEveryMetric:
 
         assert math.isfinite(found.value) or found.note
 
+    @pytest.mark.thorough
     def test_missing_cells_alone_in_one_table_are_seen(self, info):
         real = people(400, 1)[["pay", "job"]].assign(more=np.random.default_rng(0).random(400))
         gaps = real.assign(pay=real["pay"].mask(np.random.default_rng(1).random(400) < 0.5))

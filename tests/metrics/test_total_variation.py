@@ -50,14 +50,14 @@ def by_counting(real: pd.DataFrame, synthetic: pd.DataFrame, way: int) -> float:
 
 
 class TestTotalVariation:
-    @pytest.mark.parametrize("way", [1, 2, 3])
-    def test_equals_counting_tuples(self, way):
-        real, synthetic = random_table(300, 1), random_table(170, 2)
+    def test_equals_counting_tuples(self):
+        for way in [1, 2, 3]:
+            real, synthetic = random_table(300, 1), random_table(170, 2)
 
-        score = TotalVariation(way=way)(compare(real, synthetic), RNG)
+            score = TotalVariation(way=way)(compare(real, synthetic), RNG)
 
-        assert score.value == pytest.approx(by_counting(real, synthetic, way), abs=1e-12)
-        assert len(score.details) == {1: 3, 2: 3, 3: 1}[way]
+            assert score.value == pytest.approx(by_counting(real, synthetic, way), abs=1e-12)
+            assert len(score.details) == {1: 3, 2: 3, 3: 1}[way]
 
     def test_is_one_for_tables_that_share_nothing(self):
         real, synthetic = pd.DataFrame({"c": ["a", "b"]}), pd.DataFrame({"c": ["y", None]})
@@ -106,7 +106,7 @@ class TestTotalVariation:
         with pytest.raises(ArgumentError, match="column 'nobody', which the tables do not have"):
             TotalVariation(cliques=[["c", "nobody"]])(tables, RNG)
 
-    @pytest.mark.parametrize("options", [{"way": 0}, {"levels": 1}, {"cliques": ["ab"]}])
-    def test_options_out_of_range_are_refused(self, options):
-        with pytest.raises(ArgumentError):
-            TotalVariation(**options)
+    def test_options_out_of_range_are_refused(self):
+        for options in [{"way": 0}, {"levels": 1}, {"cliques": ["ab"]}]:
+            with pytest.raises(ArgumentError):
+                TotalVariation(**options)

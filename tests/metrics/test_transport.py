@@ -43,18 +43,15 @@ class TestAlongAxis:
 
         assert along_axis(axis(x, y)) == 0.75
 
-    @pytest.mark.parametrize(
-        ("x", "y", "expected"),
-        [
+    def test_a_missing_number_is_at_1_from_others(self):
+        for x, y, expected in [
             ([0.0, 1.0, math.nan, math.nan], [0.0, 1.0, math.nan, math.nan], 0.0),
             ([0.25, 0.25, 0.25, math.nan], [0.75, 0.75, 0.75, math.nan], 0.375),
             ([0.25, 0.25], [0.25, math.nan], 0.5),
             ([math.nan, math.nan], [0.5, 0.5], 1.0),
             ([math.nan], [math.nan], 0.0),
-        ],
-    )
-    def test_a_missing_number_is_at_1_from_others(self, x, y, expected):
-        assert along_axis(axis(np.array(x), np.array(y))) == pytest.approx(expected, abs=1e-12)
+        ]:
+            assert along_axis(axis(np.array(x), np.array(y))) == pytest.approx(expected, abs=1e-12)
 
 
 class TestInThePlane:

@@ -163,18 +163,18 @@ class TestHardTables:
         assert score.note == "a table has no known target"
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("key", ["efficacy", "efficacy-rmse", "affinity", "predictive-utility"])
-    def test_without_target_or_holdout_there_is_no_value_but_a_reason(self, key):
-        metric = describe_metric(key).make()
+    def test_without_target_or_holdout_there_is_no_value_but_a_reason(self):
+        for key in ["efficacy", "efficacy-rmse", "affinity", "predictive-utility"]:
+            metric = describe_metric(key).make()
 
-        for tables in (
-            compare(table(1), table(3), schema=SCHEMA),
-            compare(table(1), table(3), schema=SCHEMA, target="y"),
-            compare(table(1), table(3), schema=SCHEMA, holdout=table(2)),
-        ):
-            score = metric(tables, rng())
-            assert np.isnan(score.value)
-            assert "target" in score.note
+            for tables in (
+                compare(table(1), table(3), schema=SCHEMA),
+                compare(table(1), table(3), schema=SCHEMA, target="y"),
+                compare(table(1), table(3), schema=SCHEMA, holdout=table(2)),
+            ):
+                score = metric(tables, rng())
+                assert np.isnan(score.value)
+                assert "target" in score.note
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("metric", [Affinity, Efficacy])
@@ -252,17 +252,14 @@ class TestEvaluators:
 
         assert score.value > 0.8
 
-    @pytest.mark.parametrize(
-        "make",
-        [
+    def test_settings_that_make_no_sense_are_refused(self):
+        for make in [
             lambda: Efficacy(evaluators=("svn",)),
             lambda: Affinity(evaluators=()),
             lambda: Efficacy(max_rows=0),
-        ],
-    )
-    def test_settings_that_make_no_sense_are_refused(self, make):
-        with pytest.raises(ArgumentError):
-            make()
+        ]:
+            with pytest.raises(ArgumentError):
+                make()
 
 
 class FarOff:

@@ -58,7 +58,7 @@ def own_loss(model: PGM, measurements: list[Measurement]) -> float:
 
 @pytest.mark.thorough
 def test_the_loss_is_the_least_that_any_table_has() -> None:
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         domain = Domain.from_sizes({f"c{i}": int(rng.integers(1, 5)) for i in range(4)})
         sets = [c for k in (1, 2, 3) for c in combinations(domain.columns, k)]
@@ -194,13 +194,10 @@ class TestArguments:
         with pytest.raises(ArgumentError, match="over"):
             PGM().fit([Measurement(("a",), np.ones(2), 1.0)])
 
-    @pytest.mark.parametrize(
-        "options",
-        [{"iterations": 0}, {"tolerance": 0.0}, {"max_memory_mb": -1}, {"stop_at_noise": 1}],
-    )
-    def test_senseless_options(self, options: dict[str, object]) -> None:
-        with pytest.raises(ArgumentError, match=next(iter(options))):
-            PGM(**options)  # type: ignore[arg-type]
+    def test_senseless_options(self) -> None:
+        for options in [{"iterations": 0}, {"tolerance": 0.0}, {"max_memory_mb": -1}, {"stop_at_noise": 1}]:
+            with pytest.raises(ArgumentError, match=next(iter(options))):
+                PGM(**options)  # type: ignore[arg-type]
 
 
 class TestSinglePrecision:
@@ -230,13 +227,11 @@ class TestSinglePrecision:
             assert one.dtype == np.float64
             np.testing.assert_allclose(one, other, atol=sigma / 10)
 
-    @pytest.mark.parametrize(("sigma", "options"), [(0.01, {}), (0.0, {}), (5.0, {"stop_at_noise": False})])
-    def test_finer_noise_or_an_exact_optimum_takes_double(
-        self, sigma: float, options: dict[str, float]
-    ) -> None:
-        model, _ = self.fitted(sigma, **options)
+    def test_finer_noise_or_an_exact_optimum_takes_double(self) -> None:
+        for sigma, options in [(0.01, {}), (0.0, {}), (5.0, {"stop_at_noise": False})]:
+            model, _ = self.fitted(sigma, **options)
 
-        assert model.state()[0]["precision"] == "float64"
+            assert model.state()[0]["precision"] == "float64"
 
     def test_a_reloaded_model_draws_the_same_rows(self) -> None:
         model, _ = self.fitted(5.0)

@@ -109,17 +109,17 @@ class TestRounding:
 
 
 class TestDistribution:
-    @pytest.mark.parametrize("pair", [("a", "c"), ("a", "d"), ("b", "d")])
-    def test_pairs_across_the_tree_follow_the_model(self, pair: Clique) -> None:
-        # Rounding only lowers the multinomial variance n p (1 - p): six deviations and the roundings of the
-        # bound above; over 60 cells a false alarm has probability below 2e-7.
-        n = 40_000
-        model = random_model(CHAIN, PAIRS, 3)
+    def test_pairs_across_the_tree_follow_the_model(self) -> None:
+        for pair in [("a", "c"), ("a", "d"), ("b", "d")]:
+            # Rounding only lowers the multinomial variance n p (1 - p): six deviations and the roundings of the
+            # bound above; over 60 cells a false alarm has probability below 2e-7.
+            n = 40_000
+            model = random_model(CHAIN, PAIRS, 3)
 
-        rows = model.sample(n, np.random.default_rng(1))
+            rows = model.sample(n, np.random.default_rng(1))
 
-        expected = n * probabilities(model, pair)
-        assert (np.abs(counted(rows, pair) - expected) <= 6 * np.sqrt(expected) + 56).all()
+            expected = n * probabilities(model, pair)
+            assert (np.abs(counted(rows, pair) - expected) <= 6 * np.sqrt(expected) + 56).all()
 
     @pytest.mark.thorough
     def test_single_rows_are_drawn_from_the_joint_distribution(self) -> None:
@@ -173,20 +173,17 @@ class TestGiven:
         part = domain.project(tuple(columns))
         return EncodedTable(part, tuple(np.full(n, code, dtype=np.int64) for code in columns.values()))
 
-    @pytest.mark.parametrize(
-        "evidence",
-        [{"a": 1}, {"b": 2, "d": 0}, {"c": 1}, {"a": 0, "b": 1, "d": 3}],
-    )
-    def test_other_columns_follow_the_conditional_distribution(self, evidence: dict[str, int]) -> None:
-        # Rows are drawn independently. False-alarm rate 1e-9 for each of the sets.
-        model = random_model(CHAIN, PAIRS, 5)
-        given = self.repeated(evidence, 20_000)
+    def test_other_columns_follow_the_conditional_distribution(self) -> None:
+        for evidence in [{"a": 1}, {"b": 2, "d": 0}, {"c": 1}, {"a": 0, "b": 1, "d": 3}]:
+            # Rows are drawn independently. False-alarm rate 1e-9 for each of the sets.
+            model = random_model(CHAIN, PAIRS, 5)
+            given = self.repeated(evidence, 20_000)
 
-        rows = model.sample(20_000, np.random.default_rng(4), given)
+            rows = model.sample(20_000, np.random.default_rng(4), given)
 
-        rest = tuple(c for c in CHAIN.columns if c not in evidence)
-        joint = probabilities(model, (*evidence, *rest))
-        assert p_value(counted(rows, rest), joint[tuple(evidence.values())]) > LEAST_P
+            rest = tuple(c for c in CHAIN.columns if c not in evidence)
+            joint = probabilities(model, (*evidence, *rest))
+            assert p_value(counted(rows, rest), joint[tuple(evidence.values())]) > LEAST_P
 
     @pytest.mark.parametrize("columns", ["a", "adf", "bcdg"])
     @pytest.mark.parametrize("at_once", [None, 40])

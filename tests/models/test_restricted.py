@@ -120,17 +120,17 @@ def test_the_distribution_is_that_of_the_model_times_the_weights() -> None:
             assert_drawn_from(counted(rows), expected)
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_impossible_conditions_have_probability_zero(make: Callable[[], MarginalModel]) -> None:
-    assert make().restricted({"d": np.zeros(5), "a": np.ones(3)}).probability == 0
+def test_impossible_conditions_have_probability_zero() -> None:
+    for make in MODELS:
+        assert make().restricted({"d": np.zeros(5), "a": np.ones(3)}).probability == 0
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_no_rows_and_single_rows_can_be_drawn(make: Callable[[], MarginalModel]) -> None:
-    found = make().restricted(as_arrays(WEIGHTS["two trees"]))
-    rng = np.random.default_rng(0)
+def test_no_rows_and_single_rows_can_be_drawn() -> None:
+    for make in MODELS:
+        found = make().restricted(as_arrays(WEIGHTS["two trees"]))
+        rng = np.random.default_rng(0)
 
-    assert [found.draw(n, rng).n_rows for n in (0, 1, 2)] == [0, 1, 2]
+        assert [found.draw(n, rng).n_rows for n in (0, 1, 2)] == [0, 1, 2]
 
 
 def test_columns_that_contradict_each_other_are_found_across_the_tree() -> None:

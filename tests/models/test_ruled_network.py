@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
@@ -77,11 +76,11 @@ class TestWithinRules:
         assert np.array_equal(joint(fitted(wrong)), joint(fitted({})))
 
 
-@pytest.mark.parametrize("possible", [{}, POSSIBLE])
-def test_the_size_is_bounded_before_a_fit(possible):
-    model = fitted(possible)
+def test_the_size_is_bounded_before_a_fit():
+    for possible in [{}, POSSIBLE]:
+        model = fitted(possible)
 
-    assert (
-        sum(a.nbytes for a in model.state()[1].values())
-        <= model.memory_mb([("a", "b"), ("b", "c"), ("c", "d")]) * 2**20
-    )
+        assert (
+            sum(a.nbytes for a in model.state()[1].values())
+            <= model.memory_mb([("a", "b"), ("b", "c"), ("c", "d")]) * 2**20
+        )

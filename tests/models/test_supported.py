@@ -29,17 +29,17 @@ def fitted(model: object, measurements: list[Measurement] = ONE_WAY) -> Supporte
 
 
 class TestSupport:
-    @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.kind)
-    def test_no_model_gives_mass_to_codes_without_evidence(self, model: object) -> None:
-        learned = fitted(model)
+    def test_no_model_gives_mass_to_codes_without_evidence(self) -> None:
+        for model in MODELS:
+            learned = fitted(model)
 
-        rows = learned.sample(5000, np.random.default_rng(0))
+            rows = learned.sample(5000, np.random.default_rng(0))
 
-        assert set(np.unique(rows.column("a"))) == {0, 1}
-        assert set(np.unique(rows.column("b"))) == {0, 1}
-        (a,) = learned.marginals([("a",)])
-        assert a.shape == (5,)
-        assert not a[2:].any()
+            assert set(np.unique(rows.column("a"))) == {0, 1}
+            assert set(np.unique(rows.column("b"))) == {0, 1}
+            (a,) = learned.marginals([("a",)])
+            assert a.shape == (5,)
+            assert not a[2:].any()
 
     def test_the_number_of_records_is_kept(self) -> None:
         totals = [m.values.sum() for m in ONE_WAY]

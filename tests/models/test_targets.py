@@ -16,16 +16,16 @@ from syntabula.models.targets import Target
 
 
 class TestWhatNoiseExplains:
-    @pytest.mark.parametrize("cells", [1, 20, 1000])
-    @pytest.mark.parametrize("among", [1, 300])
-    def test_the_true_table_is_explained_in_all_targets_together(self, cells: int, among: int) -> None:
-        target = Target(("a",), np.ones(cells), np.ones(cells), noise=cells / 2)
+    def test_the_true_table_is_explained_in_all_targets_together(self) -> None:
+        for cells in [1, 20, 1000]:
+            for among in [1, 300]:
+                target = Target(("a",), np.ones(cells), np.ones(cells), noise=cells / 2)
 
-        level = target.explained(among)
+                level = target.explained(among)
 
-        # Twice the loss of the true table has a chi-square distribution.
-        beyond = among * stats.chi2.sf(2 * level, cells)
-        assert 1e-5 < beyond <= math.exp(-3)
+                # Twice the loss of the true table has a chi-square distribution.
+                beyond = among * stats.chi2.sf(2 * level, cells)
+                assert 1e-5 < beyond <= math.exp(-3)
 
     def test_a_fit_does_not_go_after_the_noise_of_one_target_among_many(
         self, monkeypatch: pytest.MonkeyPatch
@@ -52,21 +52,21 @@ class TestWhatNoiseExplains:
         assert Target(("a",), off, off, size * size / 2).explained(1) < loss
         assert len(tried) == 1
 
-    @pytest.mark.parametrize("seed", range(3))
-    def test_a_strong_pair_does_not_stop_halfway_to_independence(self, seed: int) -> None:
-        size, records, sigma = 40, 50_000, 20.0
-        places = np.arange(size)
-        shares = np.exp(-np.square(places[:, None] - places) / 8.0) * np.exp(-places / 10.0)
-        exact = records * shares / shares.sum()
-        noise = np.random.default_rng(seed)
-        measured = [
-            Measurement(("a",), exact.sum(axis=1) + noise.normal(0, sigma, size), sigma),
-            Measurement(("b",), exact.sum(axis=0) + noise.normal(0, sigma, size), sigma),
-            Measurement(("a", "b"), exact + noise.normal(0, sigma, (size, size)), sigma),
-        ]
+    def test_a_strong_pair_does_not_stop_halfway_to_independence(self) -> None:
+        for seed in range(3):
+            size, records, sigma = 40, 50_000, 20.0
+            places = np.arange(size)
+            shares = np.exp(-np.square(places[:, None] - places) / 8.0) * np.exp(-places / 10.0)
+            exact = records * shares / shares.sum()
+            noise = np.random.default_rng(seed)
+            measured = [
+                Measurement(("a",), exact.sum(axis=1) + noise.normal(0, sigma, size), sigma),
+                Measurement(("b",), exact.sum(axis=0) + noise.normal(0, sigma, size), sigma),
+                Measurement(("a", "b"), exact + noise.normal(0, sigma, (size, size)), sigma),
+            ]
 
-        model = PGM().over(Domain.from_sizes({"a": size, "b": size})).fit(measured).finished()
+            model = PGM().over(Domain.from_sizes({"a": size, "b": size})).fit(measured).finished()
 
-        # It was 0.15 and more.
-        (found,) = model.marginals([("a", "b")])
-        assert np.abs(found - exact).sum() / (2 * records) < 0.14
+            # It was 0.15 and more.
+            (found,) = model.marginals([("a", "b")])
+            assert np.abs(found - exact).sum() / (2 * records) < 0.14

@@ -92,7 +92,10 @@ def imports(node: ast.AST, *, into_functions: bool) -> Iterator[str]:
                 yield from (f"syntabula.{alias.name}" for alias in child.names)
             else:
                 yield child.module
-        elif into_functions or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        # No expression holds an import.
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from imports(child, into_functions=True) if into_functions else ()
+        elif not isinstance(child, ast.expr):
             yield from imports(child, into_functions=into_functions)
 
 

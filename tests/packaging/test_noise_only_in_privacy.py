@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 import syntabula
 
 SOURCE = Path(syntabula.__file__).parent
@@ -108,14 +106,20 @@ TYPES_ONLY = {"numpy.random.Generator", "numpy.random", "torch.Generator"}
 """May be named, as a generator that is passed in must be; not called."""
 
 
+WORDS = ("opendp", "random", "secrets", "uuid", "torch", "scipy")
+"""Each of those names has one of these in it, so that a program without them does nothing of this."""
+
+
 def offences(program: str) -> list[str]:
     """List what a program does that only privacy/ may do, as "line: what"."""
-    tree = ast.parse(program)
-    aliases = _aliases(tree)
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    if not any(word in program for word in WORDS):
+        return []
+    nodes = [*ast.walk(ast.parse(program))]
+    aliases = _aliases(nodes)
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         for name in _imported(node):
             if name.split(".")[0] == "opendp" or (_is_random(name) and name not in TYPES_ONLY):
                 found.append(f"{node.lineno}: import of {name}")
@@ -128,9 +132,9 @@ def offences(program: str) -> list[str]:
     return found
 
 
-def _aliases(tree: ast.AST) -> dict[str, str]:
+def _aliases(nodes: list[ast.AST]) -> dict[str, str]:
     names = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for part in node.names:
                 names[part.asname or part.name.split(".")[0]] = (
@@ -225,16 +229,13 @@ def test_finds_a_planted_draw():
         assert offences(program)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
+def test_lets_a_passed_generator_be():
+    for program in [
         "import numpy as np\ndef f(rng: np.random.Generator) -> int:\n    return rng.integers(3)",
         "from numpy.random import Generator\ndef f(rng: Generator): ...",
         "import numpy as np\nisinstance(3, np.random.Generator)",
         "import numpy as np\nx = np.sum([1])",
         "from torch import Generator\ndef f(random: Generator): ...",
         "def f(random):\n    return random.choice",
-    ],
-)
-def test_lets_a_passed_generator_be(program):
-    assert offences(program) == []
+    ]:
+        assert offences(program) == []

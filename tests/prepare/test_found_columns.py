@@ -71,13 +71,13 @@ FORMATS: list[tuple[dict[str, int], tuple[str, str | None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("cells", "expected"), FORMATS, ids=str)
-def test_it_finds_the_format_of_most_cells(cells: dict[str, int], expected: tuple[str, str | None]) -> None:
-    # Seeded; noise alone passes one of the heights with probability below 1e-6 in all cases together.
-    for budget in (BUDGET, Budget(1.0, 1e-5), Budget.pure(1.0), Budget(math.inf)):
-        found = physical_found(budget, 0, cells)
-        assert found is not None
-        assert (found.name, found.format) == expected, budget
+def test_it_finds_the_format_of_most_cells() -> None:
+    for cells, expected in FORMATS:
+        # Seeded; noise alone passes one of the heights with probability below 1e-6 in all cases together.
+        for budget in (BUDGET, Budget(1.0, 1e-5), Budget.pure(1.0), Budget(math.inf)):
+            found = physical_found(budget, 0, cells)
+            assert found is not None
+            assert (found.name, found.format) == expected, budget
 
 
 def test_the_separator_of_the_file_decides_what_a_comma_means() -> None:
@@ -186,23 +186,19 @@ def test_where_most_are_hidden_it_is_refused() -> None:
         st.Independent(epsilon=2.0, seed=0).fit(frame()[["age", "debt", "settled"]])
 
 
-@pytest.mark.parametrize(
-    ("physical", "lower"),
-    [
+def test_it_rests_on_the_stored_type_alone() -> None:
+    for physical, lower in [
         (PhysicalType("integer", "int64"), 0),
         (PhysicalType("decimal", "decimal128(5, 2)", scale=2), 0),
         (PhysicalType("date", "DATE"), dt.date(1970, 1, 1)),
         (PhysicalType("datetime", "datetime64[us]"), dt.datetime(1970, 1, 1)),
         (PhysicalType("datetime", "x", timezone="Europe/Paris"), dt.datetime(1970, 1, 1, tzinfo=dt.UTC)),
-    ],
-    ids=lambda x: getattr(x, "name", ""),
-)
-def test_it_rests_on_the_stored_type_alone(physical: PhysicalType, lower: object) -> None:
-    column = hidden_domain(physical)
+    ]:
+        column = hidden_domain(physical)
 
-    assert column.objection(physical) is None
-    assert (column.lower, column.upper) == (lower, lower)
-    assert (column.nullable, column.provenance) == (True, "private")
+        assert column.objection(physical) is None
+        assert (column.lower, column.upper) == (lower, lower)
+        assert (column.nullable, column.provenance) == (True, "private")
 
 
 def told(source: object, epsilon: float) -> list[str]:
@@ -259,20 +255,20 @@ SOUGHT = {
 }
 
 
-@pytest.mark.parametrize("name", BEYOND)
-def test_values_beyond_all_that_is_sought_are_told(name: str) -> None:
-    release, messages = fitted(pd.DataFrame({"x": BEYOND[name]}), epsilon=1.0)
+def test_values_beyond_all_that_is_sought_are_told() -> None:
+    for name in BEYOND:
+        release, messages = fitted(pd.DataFrame({"x": BEYOND[name]}), epsilon=1.0)
 
-    assert any(m.startswith("column 'x': some values seem to lie beyond the bounds") for m in messages)
-    assert 0.2 < release.privacy.cut_off["x"] <= 1
+        assert any(m.startswith("column 'x': some values seem to lie beyond the bounds") for m in messages)
+        assert 0.2 < release.privacy.cut_off["x"] <= 1
 
 
-@pytest.mark.parametrize("name", SOUGHT)
-def test_large_values_that_are_sought_bring_no_warning(name: str) -> None:
-    release, messages = fitted(pd.DataFrame({"x": SOUGHT[name]}), epsilon=1.0)
+def test_large_values_that_are_sought_bring_no_warning() -> None:
+    for name in SOUGHT:
+        release, messages = fitted(pd.DataFrame({"x": SOUGHT[name]}), epsilon=1.0)
 
-    assert not messages
-    assert not release.privacy.cut_off
+        assert not messages
+        assert not release.privacy.cut_off
 
 
 def test_types_that_noise_hides_are_told_together(tmp_path: Path) -> None:

@@ -60,10 +60,10 @@ class TestKeptParts:
         assert [t.columns["age"].values.tolist() for t in tables] == [[0], [3], [4]]
         assert all([*t.columns] == ["age"] for t in tables)
 
-    @pytest.mark.parametrize("who", ["aabb", "aabbcc"])
-    def test_of_other_numbers_of_rows_are_refused(self, who):
-        with pytest.raises(DataError, match="changed while it was read"):
-            _ = [*self.kept(who).tables(SCHEMA, None)]
+    def test_of_other_numbers_of_rows_are_refused(self):
+        for who in ["aabb", "aabbcc"]:
+            with pytest.raises(DataError, match="changed while it was read"):
+                _ = [*self.kept(who).tables(SCHEMA, None)]
 
     def test_of_other_units_are_refused_where_that_is_checked(self):
         with pytest.raises(DataError, match="changed while it was read"):

@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import syntabula as st
 from syntabula.prepare.known_labels import with_known_labels
@@ -18,11 +17,11 @@ MONTHS = ("apr", "aug", "dec", "feb", "jan", "jul", "jun", "mar", "may", "nov", 
 
 
 class TestAdded:
-    @pytest.mark.parametrize("spell", [str.lower, str.capitalize, str.upper])
-    def test_three_months_bring_the_year_in_their_spelling(self, spell):
-        found = with_known_labels([spell(m) for m in ("may", "jul", "aug")])
+    def test_three_months_bring_the_year_in_their_spelling(self):
+        for spell in [str.lower, str.capitalize, str.upper]:
+            found = with_known_labels([spell(m) for m in ("may", "jul", "aug")])
 
-        assert found == tuple(sorted(map(spell, MONTHS)))
+            assert found == tuple(sorted(map(spell, MONTHS)))
 
     def test_what_else_was_found_stays(self):
         assert set(with_known_labels(["jan", "feb", "mar", "never"])) == {*MONTHS, "never"}
@@ -30,9 +29,9 @@ class TestAdded:
     def test_three_days_bring_the_week(self):
         assert len(with_known_labels(["Monday", "Tuesday", "Sunday"])) == 7
 
-    @pytest.mark.parametrize(("found", "added"), [("no", "yes"), ("Yes", "No"), ("M", "F")])
-    def test_one_of_a_pair_brings_the_other(self, found, added):
-        assert set(with_known_labels([found])) == {found, added}
+    def test_one_of_a_pair_brings_the_other(self):
+        for found, added in [("no", "yes"), ("Yes", "No"), ("M", "F")]:
+            assert set(with_known_labels([found])) == {found, added}
 
     def test_codes_are_counted_from_one(self):
         assert set(with_known_labels(["2", "5", "N"])) == {"1", "2", "3", "4", "5", "N"}
@@ -45,9 +44,8 @@ class TestAdded:
 
 
 class TestLeft:
-    @pytest.mark.parametrize(
-        "found",
-        [
+    def test_what_nobody_knows_is_not_added_to(self):
+        for found in [
             (),
             ("no", "perhaps"),
             ("35", "87"),
@@ -56,10 +54,8 @@ class TestLeft:
             ("4", "-1"),
             ("1", "2"),
             ("\u0664",),
-        ],
-    )
-    def test_what_nobody_knows_is_not_added_to(self, found):
-        assert with_known_labels(found) == tuple(sorted(found))
+        ]:
+            assert with_known_labels(found) == tuple(sorted(found))
 
 
 def test_a_column_whose_rare_months_noise_hides_has_them_all():

@@ -173,25 +173,24 @@ def table(*others: float, scale: int = 1) -> pd.DataFrame:
 
 
 class TestReleases:
-    @pytest.mark.parametrize("schema", [DECIMALS, FLOATS, None], ids=["decimals", "floats", "found"])
-    @pytest.mark.parametrize("epsilon", [1.0, 5.0])
-    def test_heavy_values_and_the_step_of_the_others_are_kept(self, epsilon: float, schema: Any) -> None:
-        frame = table(49.99, 3.33)
+    def test_heavy_values_and_the_step_of_the_others_are_kept(self) -> None:
+        for schema in [DECIMALS, FLOATS, None]:
+            frame = table(49.99, 3.33)
 
-        made = st.MST(epsilon=epsilon, seed=0).fit(frame, schema).sample(N, seed=0)["x"]
+            made = st.MST(epsilon=1.0, seed=0).fit(frame, schema).sample(N, seed=0)["x"]
 
-        for value in (49.99, 3.33):
-            assert (made == value).mean() == pytest.approx((frame["x"] == value).mean(), rel=0.15)
-        assert (made[~made.isin([49.99, 3.33])] % 5 == 0).all()
+            for value in (49.99, 3.33):
+                assert (made == value).mean() == pytest.approx((frame["x"] == value).mean(), rel=0.15)
+            assert (made[~made.isin([49.99, 3.33])] % 5 == 0).all()
 
-    @pytest.mark.parametrize("schema", [INTEGERS, None], ids=["declared", "found"])
-    def test_of_integers_too(self, schema: Any) -> None:
-        frame = table(0.2, scale=185).astype({"x": int})  # 37 among multiples of 925
+    def test_of_integers_too(self) -> None:
+        for schema in [INTEGERS, None]:
+            frame = table(0.2, scale=185).astype({"x": int})  # 37 among multiples of 925
 
-        made = st.MST(epsilon=1.0, seed=0).fit(frame, schema).sample(N, seed=0)["x"]
+            made = st.MST(epsilon=1.0, seed=0).fit(frame, schema).sample(N, seed=0)["x"]
 
-        assert (made == 37).mean() == pytest.approx((frame["x"] == 37).mean(), rel=0.15)
-        assert (made[made != 37] % 5 == 0).all()
+            assert (made == 37).mean() == pytest.approx((frame["x"] == 37).mean(), rel=0.15)
+            assert (made[made != 37] % 5 == 0).all()
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("schema", [FLOATS, None], ids=["declared", "found"])

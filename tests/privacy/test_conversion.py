@@ -101,7 +101,7 @@ class TestZcdpConversion:
             assert epsilon_from_rho(rho, delta) <= rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
     @pytest.mark.thorough
-    @settings(max_examples=2000)
+    @settings(max_examples=1000)
     @given(st.floats(-9, 8), st.floats(-15, -0.301))
     def test_round_trip_never_overclaims(self, epsilon_exponent: float, delta_exponent: float) -> None:
         self.assert_never_overclaims(10**epsilon_exponent, 10**delta_exponent)
@@ -116,7 +116,7 @@ class TestZcdpConversion:
         assert back >= epsilon * (1 - 1e-12) - 1e-14
 
     @pytest.mark.thorough
-    @settings(max_examples=2000)
+    @settings(max_examples=1000)
     @given(st.floats(-12, 8), st.floats(-15, -0.01), st.floats(1.000001, 10))
     def test_is_monotone(self, exponent: float, delta_exponent: float, factor: float) -> None:
         self.assert_monotone(10**exponent, 10**delta_exponent, factor)
@@ -140,21 +140,21 @@ class TestZcdpConversion:
         assert float_above(Fraction(10) ** 400) == math.inf
         assert epsilon_from_rho(0.0, 1e-5) == 0
 
-    @pytest.mark.parametrize("delta", [0.0, 1.0, math.nan, math.inf])
-    def test_bad_delta_is_refused(self, delta: float) -> None:
-        for call in (epsilon_from_rho, rho_from_epsilon, mu_from_epsilon, epsilon_from_mu):
-            with pytest.raises(BudgetError, match="delta"):
-                call(1.0, delta)
+    def test_bad_delta_is_refused(self) -> None:
+        for delta in [0.0, 1.0, math.nan, math.inf]:
+            for call in (epsilon_from_rho, rho_from_epsilon, mu_from_epsilon, epsilon_from_mu):
+                with pytest.raises(BudgetError, match="delta"):
+                    call(1.0, delta)
 
-    @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-    def test_bad_values_are_refused(self, value: float) -> None:
-        for call in (epsilon_from_rho, rho_from_epsilon, mu_from_epsilon, epsilon_from_mu):
+    def test_bad_values_are_refused(self) -> None:
+        for value in [-1.0, math.nan, math.inf]:
+            for call in (epsilon_from_rho, rho_from_epsilon, mu_from_epsilon, epsilon_from_mu):
+                with pytest.raises(BudgetError):
+                    call(value, 1e-5)
             with pytest.raises(BudgetError):
-                call(value, 1e-5)
-        with pytest.raises(BudgetError):
-            delta_of_gaussian(value, 1.0)
-        with pytest.raises(BudgetError):
-            delta_of_gaussian(1.0, value)
+                delta_of_gaussian(value, 1.0)
+            with pytest.raises(BudgetError):
+                delta_of_gaussian(1.0, value)
 
 
 class TestGaussian:
@@ -172,11 +172,9 @@ class TestGaussian:
         assert delta_of_gaussian(1e8, 1e-8) == 0
         assert delta_of_gaussian(0, 1e8) == 1
 
-    @pytest.mark.parametrize(
-        ("epsilon", "mu"), [(0.2, 0.061334), (1, 0.268051), (5, 1.121242), (10, 2.000446)]
-    )
-    def test_mu_matches_the_printed_vectors(self, epsilon: float, mu: float) -> None:
-        assert mu_from_epsilon(epsilon, 1e-5) == pytest.approx(mu, abs=5e-7)
+    def test_mu_matches_the_printed_vectors(self) -> None:
+        for epsilon, mu in [(0.2, 0.061334), (1, 0.268051), (5, 1.121242), (10, 2.000446)]:
+            assert mu_from_epsilon(epsilon, 1e-5) == pytest.approx(mu, abs=5e-7)
 
     @pytest.mark.thorough
     def test_inverses_are_rounded_against_us(self) -> None:
@@ -276,7 +274,7 @@ class TestAgainstAnotherAccountant:
 
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     @pytest.mark.parametrize(
-        "point", thorough_but(lambda point: point[2] == "gdp" and point[1] <= 1, points()), ids=str
+        "point", thorough_but(lambda point: point[2] == "gdp" and point[1] <= 0.1, points()), ids=str
     )
     def test_ledger_is_sound_and_not_loose(self, pld: Any, point: tuple[str, float, Accounting]) -> None:
         name, epsilon, accounting = point

@@ -48,20 +48,20 @@ def test_no_search_exceeds_its_claim(mu, trials, delta):
     assert exact_delta(mu, trials, claimed) <= delta
 
 
-@pytest.mark.parametrize(("trials", "mu"), [(10, 1.0), (100, 0.3)])
-def test_the_cost_of_one_trial_alone_would_be_exceeded(mu, trials):
+def test_the_cost_of_one_trial_alone_would_be_exceeded():
     """The planted bug: to release the best of many as if there had been one."""
-    assert exact_delta(mu, trials, epsilon_from_rho(mu**2 / 2, 1e-5)) > 1e-5
+    for trials, mu in [(10, 1.0), (100, 0.3)]:
+        assert exact_delta(mu, trials, epsilon_from_rho(mu**2 / 2, 1e-5)) > 1e-5
 
 
-@pytest.mark.parametrize("trials", [2, 1000])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
-@pytest.mark.parametrize("delta", [DELTAS[0], DELTAS[-1]])
-def test_the_largest_cost_keeps_epsilon_and_hardly_a_larger_one_would(epsilon, delta, trials):
-    rho = rho_from_trials(epsilon, delta, trials)
+def test_the_largest_cost_keeps_epsilon_and_hardly_a_larger_one_would():
+    for trials in [2, 1000]:
+        for epsilon in [0.01, 1.0, 50.0]:
+            for delta in [DELTAS[0], DELTAS[-1]]:
+                rho = rho_from_trials(epsilon, delta, trials)
 
-    assert 0 < epsilon_from_trials(rho, delta, trials) <= epsilon
-    assert epsilon_from_trials(rho * (1 + 1e-9), delta, trials) > epsilon
+                assert 0 < epsilon_from_trials(rho, delta, trials) <= epsilon
+                assert epsilon_from_trials(rho * (1 + 1e-9), delta, trials) > epsilon
 
 
 def test_it_is_the_cost_of_one_trial_at_its_part_of_delta_and_of_the_choice():
@@ -104,28 +104,25 @@ class TestBudget:
         with pytest.raises(BudgetError, match="declare all columns"):
             self.BUDGET.with_failure_delta(Fraction(1, 10**7))
 
-    @pytest.mark.parametrize(
-        ("given", "what"),
-        [
+    def test_refuses_what_is_no_guarantee(self):
+        for given, what in [
             ((1.0, 1e-5, 1), "trials"),
             ((1.0, 1e-5, 2.0), "trials"),
             ((1.0, 1e-5, True), "trials"),
             ((1.0, 0.0, 5), "delta"),
             ((math.inf, 1e-5, 5), "epsilon"),
             ((-1.0, 1e-5, 5), "epsilon"),
-        ],
-    )
-    def test_refuses_what_is_no_guarantee(self, given, what):
-        with pytest.raises(BudgetError, match=what):
-            Budget.best_of(*given)
+        ]:
+            with pytest.raises(BudgetError, match=what):
+                Budget.best_of(*given)
 
 
-@pytest.mark.parametrize("seed", [None, 7])
-def test_the_number_of_trials_is_geometric(seed):
+def test_the_number_of_trials_is_geometric():
     """Means and shares of one; each bound is 6 standard errors, so a false alarm has probability below 1e-8."""
-    n = 4000
-    made = np.array([number_of_trials(5, None if seed is None else seed + i) for i in range(n)])
+    for seed in [None, 7]:
+        n = 4000
+        made = np.array([number_of_trials(5, None if seed is None else seed + i) for i in range(n)])
 
-    assert made.min() == 1
-    assert abs(made.mean() - 5) < 6 * math.sqrt(20 / n)
-    assert abs((made == 1).mean() - 0.2) < 6 * math.sqrt(0.16 / n)
+        assert made.min() == 1
+        assert abs(made.mean() - 5) < 6 * math.sqrt(20 / n)
+        assert abs((made == 1).mean() - 0.2) < 6 * math.sqrt(0.16 / n)

@@ -220,18 +220,18 @@ class TestCharged:
                 most = parts[:, 0].max() if name == "tree" else parts.max(axis=0)
                 assert most == pytest.approx(1.0, rel=1e-5)
 
-    @pytest.mark.parametrize("budget", BUDGETS)
-    def test_sums_are_in_steps_that_noise_and_sensitivity_share(self, budget: str) -> None:
-        noise = RecordingNoise(SeededNoise(0))
-        (event,), (call,) = drawn(QUESTIONS["sums within cells"], budget, noise, unchanged)
-        (of_counts,), _ = drawn(QUESTIONS["histogram"], budget, RecordingNoise(SeededNoise(0)), unchanged)
+    def test_sums_are_in_steps_that_noise_and_sensitivity_share(self) -> None:
+        for budget in BUDGETS:
+            noise = RecordingNoise(SeededNoise(0))
+            (event,), (call,) = drawn(QUESTIONS["sums within cells"], budget, noise, unchanged)
+            (of_counts,), _ = drawn(QUESTIONS["histogram"], budget, RecordingNoise(SeededNoise(0)), unchanged)
 
-        # A whole width is FRACTION_STEPS steps, and its noise so many times that of a count.
-        assert call.exact.sum() == sum(round((p - a) / (b - a) * FRACTION_STEPS) for p, a, b in placed())
-        wide = event.scale if isinstance(event, LaplaceEvent) else event.sigma
-        narrow = of_counts.scale if isinstance(of_counts, LaplaceEvent) else of_counts.sigma
-        # A count's discrete Gaussian noise costs a little more than that of many small steps.
-        assert wide / narrow == pytest.approx(FRACTION_STEPS, rel=2e-2)
+            # A whole width is FRACTION_STEPS steps, and its noise so many times that of a count.
+            assert call.exact.sum() == sum(round((p - a) / (b - a) * FRACTION_STEPS) for p, a, b in placed())
+            wide = event.scale if isinstance(event, LaplaceEvent) else event.sigma
+            narrow = of_counts.scale if isinstance(of_counts, LaplaceEvent) else of_counts.sigma
+            # A count's discrete Gaussian noise costs a little more than that of many small steps.
+            assert wide / narrow == pytest.approx(FRACTION_STEPS, rel=2e-2)
 
 
 def placed() -> Iterator[tuple[float, float, float]]:

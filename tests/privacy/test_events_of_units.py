@@ -56,26 +56,26 @@ PAIRS = [
 
 
 class TestBought:
-    @pytest.mark.parametrize(("kind", "budget"), PAIRS)
-    @pytest.mark.parametrize("rows", [2, 1000])
-    def test_all_rows_together_cost_the_share(self, kind, budget, rows):
-        whole = Ledger(BUDGETS[budget])
-        event = event_for(kind, budget, rows)
-        cost = cost_of(event, whole.budget.currency, whole.allowance)
+    def test_all_rows_together_cost_the_share(self):
+        for kind, budget in PAIRS:
+            for rows in [2, 1000]:
+                whole = Ledger(BUDGETS[budget])
+                event = event_for(kind, budget, rows)
+                cost = cost_of(event, whole.budget.currency, whole.allowance)
 
-        assert cost <= whole.allowance / 3
-        # A trace of it is left by the rounding of the noise.
-        assert float(cost / (whole.allowance / 3)) == pytest.approx(1, abs=1e-5)
+                assert cost <= whole.allowance / 3
+                # A trace of it is left by the rounding of the noise.
+                assert float(cost / (whole.allowance / 3)) == pytest.approx(1, abs=1e-5)
 
-    @pytest.mark.parametrize(("kind", "budget"), [pair for pair in PAIRS if pair[1] != "zcdp"])
-    def test_noise_grows_as_the_rows_do(self, kind, budget):
-        one, seven = (event_for(kind, budget, rows) for rows in (1, 7))
-        name = {ExponentialEvent: "epsilon", GaussianEvent: "sigma", ThresholdEvent: "sigma"}.get(
-            kind, "scale"
-        )
-        ratio = getattr(seven, name) / getattr(one, name)
+    def test_noise_grows_as_the_rows_do(self):
+        for kind, budget in [pair for pair in PAIRS if pair[1] != "zcdp"]:
+            one, seven = (event_for(kind, budget, rows) for rows in (1, 7))
+            name = {ExponentialEvent: "epsilon", GaussianEvent: "sigma", ThresholdEvent: "sigma"}.get(
+                kind, "scale"
+            )
+            ratio = getattr(seven, name) / getattr(one, name)
 
-        assert (1 / ratio if name == "epsilon" else ratio) == pytest.approx(7, rel=0.02)
+            assert (1 / ratio if name == "epsilon" else ratio) == pytest.approx(7, rel=0.02)
 
     def test_a_query_of_units_pays_as_one_of_records(self):
         single, several = Ledger(BUDGETS["gdp"]), Ledger(BUDGETS["gdp"], unit=Unit("person", 7))
@@ -103,47 +103,49 @@ class TestBought:
 
 
 class TestThreshold:
-    @pytest.mark.parametrize("rows", [1, 3, 6])
-    @pytest.mark.parametrize("sigma", [0.4, 30.0])
-    def test_no_division_of_the_rows_among_labels_is_released_more_often(self, rows, sigma):
-        event = smallest_threshold(sigma, 1e-3, rows)
+    def test_no_division_of_the_rows_among_labels_is_released_more_often(self):
+        for rows in [1, 3, 6]:
+            for sigma in [0.4, 30.0]:
+                event = smallest_threshold(sigma, 1e-3, rows)
 
-        assert event.delta <= 1e-3
-        for parts in partitions(rows):
-            # Discrete Gaussian noise, whose probabilities are summed far beyond what they are compared with.
-            released = sum(chance(event.threshold - part, sigma, event.largest_noise) for part in parts)
-            assert released <= event.delta
+                assert event.delta <= 1e-3
+                for parts in partitions(rows):
+                    # Discrete Gaussian noise, whose probabilities are summed far beyond what they are compared with.
+                    released = sum(
+                        chance(event.threshold - part, sigma, event.largest_noise) for part in parts
+                    )
+                    assert released <= event.delta
 
-    @pytest.mark.parametrize("rows", [1, 5])
-    @pytest.mark.parametrize("sigma", [0.4, 6.5])
-    @pytest.mark.parametrize("failure", [1e-2, 1e-5])
-    def test_what_a_unit_changes_is_covered_by_unbounded_noise_and_delta(self, failure, sigma, rows):
-        event = smallest_threshold(sigma, failure, rows)
+    def test_what_a_unit_changes_is_covered_by_unbounded_noise_and_delta(self):
+        for rows in [1, 5]:
+            for sigma in [0.4, 6.5]:
+                for failure in [1e-2, 1e-5]:
+                    event = smallest_threshold(sigma, failure, rows)
 
-        for count, moved in itertools.product([0, 1, 40, 200], range(1, rows + 1)):
-            assert excess(event, count, moved) <= event.delta
+                    for count, moved in itertools.product([0, 1, 40, 200], range(1, rows + 1)):
+                        assert excess(event, count, moved) <= event.delta
 
-    @pytest.mark.parametrize("sigma", [6.5, 30.0])
-    def test_noise_that_is_not_drawn_again_is_found(self, sigma):
-        # The planted bug: noise without bounds, at the threshold and the delta of noise with bounds.
-        event = smallest_threshold(sigma, 1e-5)
+    def test_noise_that_is_not_drawn_again_is_found(self):
+        for sigma in [6.5, 30.0]:
+            # The planted bug: noise without bounds, at the threshold and the delta of noise with bounds.
+            event = smallest_threshold(sigma, 1e-5)
 
-        assert excess(event, 0, 1, bounded=False) > event.delta
+            assert excess(event, 0, 1, bounded=False) > event.delta
 
-    @pytest.mark.parametrize("rows", [1, 4])
-    def test_a_smaller_threshold_would_not_do(self, rows):
-        event = smallest_threshold(5.0, 1e-3, rows)
+    def test_a_smaller_threshold_would_not_do(self):
+        for rows in [1, 4]:
+            event = smallest_threshold(5.0, 1e-3, rows)
 
-        assert replace(event, threshold=event.threshold * (1 - 1e-6)).delta > 1e-3
+            assert replace(event, threshold=event.threshold * (1 - 1e-6)).delta > 1e-3
 
-    @pytest.mark.parametrize("failure", [1e-4, 1e-6, 1e-9])
-    def test_it_fails_about_as_often_as_allowed_and_is_lower_than_that_of_unbounded_noise(self, failure):
-        event = smallest_threshold(30.0, failure)
+    def test_it_fails_about_as_often_as_allowed_and_is_lower_than_that_of_unbounded_noise(self):
+        for failure in [1e-4, 1e-6, 1e-9]:
+            event = smallest_threshold(30.0, failure)
 
-        # The threshold is compared with whole numbers, which costs up to one of them: a fifth at 1e-9.
-        assert 0.75 * failure < chance(event.threshold - 1, 30.0, event.largest_noise) <= failure
-        # A normal distribution's: 4 to 8 % more.
-        assert event.threshold < 0.97 * (1.5 + 30 * stats.norm.isf(failure))
+            # The threshold is compared with whole numbers, which costs up to one of them: a fifth at 1e-9.
+            assert 0.75 * failure < chance(event.threshold - 1, 30.0, event.largest_noise) <= failure
+            # A normal distribution's: 4 to 8 % more.
+            assert event.threshold < 0.97 * (1.5 + 30 * stats.norm.isf(failure))
 
     def test_files_say_by_true_or_false_whether_noise_is_bounded(self):
         with pytest.raises(BudgetError, match="bounded must be True or False"):
@@ -153,11 +155,11 @@ class TestThreshold:
         for event in (smallest_threshold(5.0, 1e-3, 2), ThresholdEvent(5.0, 20.5)):
             assert event_from_json(event.to_json()) == event
 
-    @pytest.mark.parametrize("sigma", [0.2, 0.9, 1.7, 40.0])
-    def test_noise_reaches_nothing_more_often_than_bounded(self, sigma):
-        for least in (*np.arange(0.25, 8, 0.25) * sigma, *range(1, 9), 0.5, 1.49, 2.01):
-            # 1e-12 for the rounding of the sums.
-            assert chance(least, sigma) <= noise_reaches(least, sigma) * (1 + 1e-12)
+    def test_noise_reaches_nothing_more_often_than_bounded(self):
+        for sigma in [0.2, 0.9, 1.7, 40.0]:
+            for least in (*np.arange(0.25, 8, 0.25) * sigma, *range(1, 9), 0.5, 1.49, 2.01):
+                # 1e-12 for the rounding of the sums.
+                assert chance(least, sigma) <= noise_reaches(least, sigma) * (1 + 1e-12)
 
     def test_the_rows_of_a_unit_lie_below_the_threshold(self):
         with pytest.raises(BudgetError, match="all rows of a unit"):
@@ -207,43 +209,41 @@ def excess(event: ThresholdEvent, count: int, moved: int, *, bounded: bool = Tru
 
 
 class TestExponential:
-    @pytest.mark.parametrize("rows", [1, 3])
-    def test_scores_that_all_rows_move_change_odds_by_no_more_than_is_paid(self, rows):
-        event = ExponentialEvent(0.8, 3, rows)
-        before = np.array([0.0, 2.0, 5.0])
-        after = before + rows * np.array([1.0, -1.0, 1.0])
-        weights = [np.exp(event.epsilon * scores / 2) for scores in (before, after)]
-        odds = np.log(weights[0] / weights[0].sum()) - np.log(weights[1] / weights[1].sum())
+    def test_scores_that_all_rows_move_change_odds_by_no_more_than_is_paid(self):
+        for rows in [1, 3]:
+            event = ExponentialEvent(0.8, 3, rows)
+            before = np.array([0.0, 2.0, 5.0])
+            after = before + rows * np.array([1.0, -1.0, 1.0])
+            weights = [np.exp(event.epsilon * scores / 2) for scores in (before, after)]
+            odds = np.log(weights[0] / weights[0].sum()) - np.log(weights[1] / weights[1].sum())
 
-        assert np.ptp(odds) == pytest.approx(float(cost_of(event, "epsilon")))
+            assert np.ptp(odds) == pytest.approx(float(cost_of(event, "epsilon")))
 
 
 class TestFiles:
-    @pytest.mark.parametrize(
-        "event", [ExponentialEvent(0.8, 3, 4), TreeEvent(2.0, 4), ThresholdEvent(5.0, 40.0, 4)]
-    )
-    def test_rows_come_back(self, event):
-        assert event.to_json()["rows"] == 4
-        assert event_from_json(event.to_json()) == event
+    def test_rows_come_back(self):
+        for event in [ExponentialEvent(0.8, 3, 4), TreeEvent(2.0, 4), ThresholdEvent(5.0, 40.0, 4)]:
+            assert event.to_json()["rows"] == 4
+            assert event_from_json(event.to_json()) == event
 
-    @pytest.mark.parametrize("event", [ExponentialEvent(0.8, 3), TreeEvent(2.0), ThresholdEvent(5.0, 40.0)])
-    def test_a_single_row_is_not_written_as_in_earlier_versions(self, event):
-        assert "rows" not in event.to_json()
-        assert event_from_json(event.to_json()) == event
+    def test_a_single_row_is_not_written_as_in_earlier_versions(self):
+        for event in [ExponentialEvent(0.8, 3), TreeEvent(2.0), ThresholdEvent(5.0, 40.0)]:
+            assert "rows" not in event.to_json()
+            assert event_from_json(event.to_json()) == event
 
 
 class TestGroups:
-    @pytest.mark.parametrize("rows", [1, 7])
-    def test_a_ledger_that_protects_so_many_rows_needs_their_bound(self, rows):
-        # What one row may cost, a unit of so many rows may cost in a ledger with the larger budget.
-        budget = Budget(1.0, 1e-5)
-        epsilon, delta = budget.for_rows(rows)
-        event = counting_event(Ledger(budget), 1, sensitivity=1, cells=1)
-        of_unit = GaussianEvent(event.sigma, rows**2, 1)
+    def test_a_ledger_that_protects_so_many_rows_needs_their_bound(self):
+        for rows in [1, 7]:
+            # What one row may cost, a unit of so many rows may cost in a ledger with the larger budget.
+            budget = Budget(1.0, 1e-5)
+            epsilon, delta = budget.for_rows(rows)
+            event = counting_event(Ledger(budget), 1, sensitivity=1, cells=1)
+            of_unit = GaussianEvent(event.sigma, rows**2, 1)
 
-        Ledger(Budget(epsilon * (1 + 1e-9), delta), unit=Unit("person", rows)).spend(of_unit, step="s")
-        with pytest.raises(BudgetExceededError):
-            Ledger(Budget(epsilon * 0.99, delta), unit=Unit("person", rows)).spend(of_unit, step="s")
+            Ledger(Budget(epsilon * (1 + 1e-9), delta), unit=Unit("person", rows)).spend(of_unit, step="s")
+            with pytest.raises(BudgetExceededError):
+                Ledger(Budget(epsilon * 0.99, delta), unit=Unit("person", rows)).spend(of_unit, step="s")
 
     def test_a_gaussian_of_several_rows_has_the_exact_delta(self):
         budget = Budget(1.0, 1e-5)

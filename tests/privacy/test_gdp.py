@@ -91,10 +91,10 @@ class TestDiscreteGaussian:
             assert exact > cost * 0.97**2
             assert cost > 1 / sigma**2
 
-    @pytest.mark.parametrize("shift", [2, 3, 7])
-    def test_a_larger_move_costs_at_most_its_square(self, shift: int) -> None:
-        for sigma in (0.3, 0.8, 2.0, 9.0):
-            assert exact_mu_squared(sigma, shift) <= shift**2 * float(gaussian_cost(sigma)) * (1 + 1e-10)
+    def test_a_larger_move_costs_at_most_its_square(self) -> None:
+        for shift in [2, 3, 7]:
+            for sigma in (0.3, 0.8, 2.0, 9.0):
+                assert exact_mu_squared(sigma, shift) <= shift**2 * float(gaussian_cost(sigma)) * (1 + 1e-10)
 
     def test_falls_as_the_noise_grows(self) -> None:
         costs = [gaussian_cost(s) for s in np.geomspace(1e-3, 1e6, 2_000).tolist()]
@@ -298,10 +298,10 @@ class TestBudget:
         assert 0.98 * ONE.total < less.total < ONE.total
         assert (less.epsilon, less.delta, less.currency) == (1.0, 1e-5, "mu_squared")
 
-    @pytest.mark.parametrize("accounting", ["rdp", None, []])
-    def test_other_kinds_of_accounting_are_refused(self, accounting: object) -> None:
-        with pytest.raises(BudgetError, match="'gdp' or 'zcdp'"):
-            Budget(1.0, 1e-5, accounting=accounting)  # type: ignore[arg-type]
+    def test_other_kinds_of_accounting_are_refused(self) -> None:
+        for accounting in ["rdp", None, []]:
+            with pytest.raises(BudgetError, match="'gdp' or 'zcdp'"):
+                Budget(1.0, 1e-5, accounting=accounting)  # type: ignore[arg-type]
 
 
 class TestInverses:

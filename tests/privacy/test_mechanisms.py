@@ -62,16 +62,14 @@ class Watched:
 
 
 class TestNoisyCounts:
-    @pytest.mark.parametrize(
-        ("event", "kind", "scale"), [(GAUSSIAN, "gaussian", 2.5), (LAPLACE, "laplace", 1.5)]
-    )
-    def test_passes_the_statistic_and_the_paid_scale_to_the_source_once(self, event, kind, scale):
-        noise, token = Watched(), Paid(event)
-        noisy = noisy_counts(token, noise, Sensitive(COUNTS))
-        assert token.used == 1
-        assert [(k, s) for k, _, s in noise.calls] == [(kind, scale)]
-        assert noise.calls[0][1] is COUNTS
-        assert (noisy == COUNTS + (1 if kind == "gaussian" else 2)).all()
+    def test_passes_the_statistic_and_the_paid_scale_to_the_source_once(self):
+        for event, kind, scale in [(GAUSSIAN, "gaussian", 2.5), (LAPLACE, "laplace", 1.5)]:
+            noise, token = Watched(), Paid(event)
+            noisy = noisy_counts(token, noise, Sensitive(COUNTS))
+            assert token.used == 1
+            assert [(k, s) for k, _, s in noise.calls] == [(kind, scale)]
+            assert noise.calls[0][1] is COUNTS
+            assert (noisy == COUNTS + (1 if kind == "gaussian" else 2)).all()
 
     def test_of_an_exact_event_is_a_copy_and_draws_nothing(self):
         noise = Watched()
@@ -87,23 +85,20 @@ class TestNoisyCounts:
             noisy_counts(token, noise, Sensitive(COUNTS))
         assert len(noise.calls) == 1
 
-    @pytest.mark.parametrize(
-        ("event", "counts"),
-        [
+    def test_refuses_what_does_not_fit_the_event_after_spending_the_token(self):
+        for event, counts in [
             (EXPONENTIAL, Sensitive(COUNTS)),
             (GaussianEvent(sigma=2.5, l2_sensitivity_squared=1, cells=5), Sensitive(COUNTS)),
             (LaplaceEvent(scale=2.5, l1_sensitivity=1, cells=7), Sensitive(COUNTS)),
             (GAUSSIAN, COUNTS),
             (GAUSSIAN, Sensitive(COUNTS.astype(float))),
             (GAUSSIAN, Sensitive(COUNTS.tolist())),
-        ],
-    )
-    def test_refuses_what_does_not_fit_the_event_after_spending_the_token(self, event, counts):
-        noise, token = Watched(), Paid(event)
-        with pytest.raises(ArgumentError):
-            noisy_counts(token, noise, counts)
-        assert noise.calls == []
-        assert token.used == 1
+        ]:
+            noise, token = Watched(), Paid(event)
+            with pytest.raises(ArgumentError):
+                noisy_counts(token, noise, counts)
+            assert noise.calls == []
+            assert token.used == 1
 
     def test_is_integer_with_a_real_source(self):
         noisy = noisy_counts(Paid(GAUSSIAN), SeededNoise(1), Sensitive(COUNTS))
@@ -179,10 +174,10 @@ class TestChoose:
         assert choose(Paid(ExactEvent("choice")), noise, Sensitive(SCORES), 1.0) == 1
         assert noise.calls == []
 
-    @pytest.mark.parametrize("sensitivity", [0, float("nan"), float("inf"), True, None])
-    def test_refuses_a_sensitivity_that_is_not_above_zero(self, sensitivity):
-        with pytest.raises(ArgumentError, match="score_sensitivity"):
-            choose(Paid(EXPONENTIAL), Watched(), Sensitive(SCORES), sensitivity)
+    def test_refuses_a_sensitivity_that_is_not_above_zero(self):
+        for sensitivity in [0, float("nan"), float("inf"), True, None]:
+            with pytest.raises(ArgumentError, match="score_sensitivity"):
+                choose(Paid(EXPONENTIAL), Watched(), Sensitive(SCORES), sensitivity)
 
     def test_refuses_a_scale_beyond_float64(self):
         with pytest.raises(ArgumentError, match="beyond float64"):

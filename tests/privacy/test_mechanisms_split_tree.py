@@ -39,47 +39,47 @@ class TestProof:
             exact = mass[values + biased > 0].sum()
             assert float(log_split(np.array([biased]), scale)[0]) == pytest.approx(math.log(exact), rel=1e-9)
 
-    @pytest.mark.parametrize("noise_scale", [0.5, 1.5, 3.0, 100.0])
-    def test_all_decisions_on_a_path_cost_less_than_three_over_the_scale(self, noise_scale):
-        # Counts that stay as they are down the path are the worst case: each level then takes off exactly
-        # delta. Every alignment of the count with the threshold is tried, in 256 places.
-        event = TreeEvent(scale=noise_scale)
-        scale, delta = event.scale * STEPS, math.ceil(event.decay * STEPS)
-        depths = np.arange(MOST_DEPTH * 4)
-        worst = 0.0
-        for start in np.linspace(0, delta, 256, endpoint=False).astype(int):
-            top = start + 40 * delta
-            with_record = np.maximum(top - depths * delta, -delta)
-            without = np.maximum(top - STEPS - depths * delta, -delta)
-            worst = max(worst, float((log_split(with_record, scale) - log_split(without, scale)).sum()))
+    def test_all_decisions_on_a_path_cost_less_than_three_over_the_scale(self):
+        for noise_scale in [0.5, 1.5, 3.0, 100.0]:
+            # Counts that stay as they are down the path are the worst case: each level then takes off exactly
+            # delta. Every alignment of the count with the threshold is tried, in 256 places.
+            event = TreeEvent(scale=noise_scale)
+            scale, delta = event.scale * STEPS, math.ceil(event.decay * STEPS)
+            depths = np.arange(MOST_DEPTH * 4)
+            worst = 0.0
+            for start in np.linspace(0, delta, 256, endpoint=False).astype(int):
+                top = start + 40 * delta
+                with_record = np.maximum(top - depths * delta, -delta)
+                without = np.maximum(top - STEPS - depths * delta, -delta)
+                worst = max(worst, float((log_split(with_record, scale) - log_split(without, scale)).sum()))
 
-        assert worst <= TreeEvent.sensitivity / noise_scale
-        assert worst >= 0.5 * TreeEvent.sensitivity / noise_scale
+            assert worst <= TreeEvent.sensitivity / noise_scale
+            assert worst >= 0.5 * TreeEvent.sensitivity / noise_scale
 
-    @pytest.mark.parametrize("noise_scale", [0.5, 3.0, 100.0])
-    def test_counts_that_fall_down_the_path_cost_less_too(self, noise_scale):
-        rng = np.random.default_rng(0)
-        event = TreeEvent(scale=noise_scale)
-        scale, delta = event.scale * STEPS, math.ceil(event.decay * STEPS)
-        for _ in range(300):
-            falls = delta + rng.integers(0, 3, 60) * STEPS
-            with_record = np.maximum(rng.integers(0, 20 * delta) - np.cumsum(falls), -delta)
-            without = np.maximum(with_record - STEPS, -delta)
+    def test_counts_that_fall_down_the_path_cost_less_too(self):
+        for noise_scale in [0.5, 3.0, 100.0]:
+            rng = np.random.default_rng(0)
+            event = TreeEvent(scale=noise_scale)
+            scale, delta = event.scale * STEPS, math.ceil(event.decay * STEPS)
+            for _ in range(300):
+                falls = delta + rng.integers(0, 3, 60) * STEPS
+                with_record = np.maximum(rng.integers(0, 20 * delta) - np.cumsum(falls), -delta)
+                without = np.maximum(with_record - STEPS, -delta)
 
-            cost = float((log_split(with_record, scale) - log_split(without, scale)).sum())
+                cost = float((log_split(with_record, scale) - log_split(without, scale)).sum())
 
-            assert cost <= TreeEvent.sensitivity / noise_scale
+                assert cost <= TreeEvent.sensitivity / noise_scale
 
-    @pytest.mark.parametrize("noise_scale", [0.5, 3.0, 100.0])
-    def test_a_decision_not_to_split_costs_at_most_one_over_the_scale(self, noise_scale):
-        scale = noise_scale * STEPS
-        biased = np.linspace(-8 * scale, 8 * scale, 4001).astype(int)
+    def test_a_decision_not_to_split_costs_at_most_one_over_the_scale(self):
+        for noise_scale in [0.5, 3.0, 100.0]:
+            scale = noise_scale * STEPS
+            biased = np.linspace(-8 * scale, 8 * scale, 4001).astype(int)
 
-        cost = np.log1p(-np.exp(log_split(biased - STEPS, scale))) - np.log1p(
-            -np.exp(log_split(biased, scale))
-        )
+            cost = np.log1p(-np.exp(log_split(biased - STEPS, scale))) - np.log1p(
+                -np.exp(log_split(biased, scale))
+            )
 
-        assert cost.max() <= 1 / noise_scale * (1 + 1e-6)
+            assert cost.max() <= 1 / noise_scale * (1 + 1e-6)
 
 
 class TestDecisions:

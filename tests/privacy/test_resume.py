@@ -102,23 +102,19 @@ class TestAnswer:
         with pytest.raises(ArgumentError, match="already has an outcome"):
             ledger.record_outcome(token, np.array([5]))
 
-    @pytest.mark.parametrize(
-        "other",
-        [{"step": "y"}, {"query": "r"}, {"event": GaussianEvent(4.0, 1, 4)}],
-        ids=["step", "query", "event"],
-    )
-    def test_another_one_is_refused_and_changes_nothing(self, other: dict) -> None:
-        journal = broken_off(2)
-        ledger = open_ledger(BUDGET, journal, FACTS, resume=True)
-        ask(ledger)
+    def test_another_one_is_refused_and_changes_nothing(self) -> None:
+        for other in [{"step": "y"}, {"query": "r"}, {"event": GaussianEvent(4.0, 1, 4)}]:
+            journal = broken_off(2)
+            ledger = open_ledger(BUDGET, journal, FACTS, resume=True)
+            ask(ledger)
 
-        with pytest.raises(ResumeError, match=r"spend 2 is for step 'x'.*nothing was drawn"):
-            ask(ledger, 99, **other)
+            with pytest.raises(ResumeError, match=r"spend 2 is for step 'x'.*nothing was drawn"):
+                ask(ledger, 99, **other)
 
-        assert (len(journal.records), len(ledger.entries)) == (2, 1)
-        with pytest.raises(ResumeError, match="1 of its spends"):
-            ledger.require_all_replayed()
-        assert ask(ledger, 99) == [1]
+            assert (len(journal.records), len(ledger.entries)) == (2, 1)
+            with pytest.raises(ResumeError, match="1 of its spends"):
+                ledger.require_all_replayed()
+            assert ask(ledger, 99) == [1]
 
     def test_a_failed_write_of_the_outcome_hands_nothing_on(self) -> None:
         class Full(MemoryJournal):

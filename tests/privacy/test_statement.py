@@ -85,23 +85,20 @@ class TestVerdict:
         assert "epsilon = 2 (pure)" in text
         assert "probability delta" not in text
 
-    @pytest.mark.parametrize(
-        ("changes", "reason"),
-        [
+    def test_what_breaks_the_guarantee_stands_first(self) -> None:
+        for changes, reason in [
             ({"noise_is_private": False}, "not private: seeded noise"),
             ({"provenance": {"age": "public", "job": "observed"}}, "1 of 2 columns (job)"),
             ({"budget": Budget.none(), "epsilon_spent": None}, "privacy was switched off"),
-        ],
-    )
-    def test_what_breaks_the_guarantee_stands_first(self, changes: dict[str, Any], reason: str) -> None:
-        shown = statement(**changes)
+        ]:
+            shown = statement(**changes)
 
-        assert not shown.is_private
-        assert len(shown.reasons_against) == 1
-        first = shown.text().splitlines()[2]
-        assert first.startswith("  WARNING: not ")
-        assert reason in first
-        assert "This release is differentially private" not in shown.text()
+            assert not shown.is_private
+            assert len(shown.reasons_against) == 1
+            first = shown.text().splitlines()[2]
+            assert first.startswith("  WARNING: not ")
+            assert reason in first
+            assert "This release is differentially private" not in shown.text()
 
     def test_several_reasons_are_all_told(self) -> None:
         shown = statement(noise_is_private=False, provenance={"age": "observed", "job": "observed"})
@@ -168,14 +165,14 @@ class TestText:
 
 
 class TestJson:
-    @pytest.mark.parametrize("name", sorted(BUDGETS))
-    def test_it_comes_back_equal(self, name: str) -> None:
-        shown = statement(BUDGETS[name])
+    def test_it_comes_back_equal(self) -> None:
+        for name in sorted(BUDGETS):
+            shown = statement(BUDGETS[name])
 
-        facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
+            facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
 
-        assert PrivacyStatement.from_json(facts) == shown
-        assert PrivacyStatement.from_json(facts).text() == shown.text()
+            assert PrivacyStatement.from_json(facts) == shown
+            assert PrivacyStatement.from_json(facts).text() == shown.text()
 
     def test_it_says_in_facts_what_the_text_says_in_words(self) -> None:
         facts = statement(noise_is_private=False).to_json()
@@ -191,22 +188,22 @@ class TestJson:
 
         assert not PrivacyStatement.from_json(facts).is_private
 
-    @pytest.mark.parametrize("key", ["method", "budget", "steps", "noise"])
-    def test_a_missing_fact_is_refused(self, key: str) -> None:
-        facts = statement().to_json()
-        del facts[key]
+    def test_a_missing_fact_is_refused(self) -> None:
+        for key in ["method", "budget", "steps", "noise"]:
+            facts = statement().to_json()
+            del facts[key]
 
-        with pytest.raises((KeyError, TypeError, ValueError)):
-            PrivacyStatement.from_json(facts)
+            with pytest.raises((KeyError, TypeError, ValueError)):
+                PrivacyStatement.from_json(facts)
 
-    @pytest.mark.parametrize("value", ["much", {}, math.nan, math.inf])
-    def test_numbers_are_finite_numbers(self, value: object) -> None:
-        facts = statement().to_json()
-        line = facts["steps"][0]
+    def test_numbers_are_finite_numbers(self) -> None:
+        for value in ["much", {}, math.nan, math.inf]:
+            facts = statement().to_json()
+            line = facts["steps"][0]
 
-        for damaged in (facts | {"epsilon_spent": value}, facts | {"steps": [line | {"share": value}]}):
-            with pytest.raises((TypeError, ValueError)):
-                PrivacyStatement.from_json(damaged)
+            for damaged in (facts | {"epsilon_spent": value}, facts | {"steps": [line | {"share": value}]}):
+                with pytest.raises((TypeError, ValueError)):
+                    PrivacyStatement.from_json(damaged)
 
 
 class TestLines:
@@ -311,26 +308,21 @@ class TestEvents:
         ]
         assert (choose.events or ())[0].cost == 2 * 0.25**2 / 8
 
-    @pytest.mark.parametrize(
-        ("event", "derived"),
-        [
+    def test_each_kind_says_its_parameters_and_what_follows_and_comes_back_equal(self) -> None:
+        for event, derived in [
             (GaussianEvent(sigma=4.0, l2_sensitivity_squared=Fraction(2, 3), cells=9), {}),
             (ExponentialEvent(epsilon=0.25, candidates=3), {}),
             (LaplaceEvent(scale=3.0, l1_sensitivity=1, cells=9), {"epsilon": math.nextafter(1 / 3, 1)}),
             (TreeEvent(scale=4.0), {"epsilon": 0.75}),
             (ThresholdEvent(sigma=10.0, threshold=60.0), {"delta": ThresholdEvent(10.0, 60.0).delta}),
             (ExactEvent("counts"), {}),
-        ],
-    )
-    def test_each_kind_says_its_parameters_and_what_follows_and_comes_back_equal(
-        self, event: Any, derived: dict[str, float]
-    ) -> None:
-        stated = StatedEvent(event=event, number=3, repetitions=2, cost=0.1)
+        ]:
+            stated = StatedEvent(event=event, number=3, repetitions=2, cost=0.1)
 
-        facts = json.loads(json.dumps(stated.to_json(), allow_nan=False))
+            facts = json.loads(json.dumps(stated.to_json(), allow_nan=False))
 
-        assert facts == {"number": 3, "repetitions": 2, "cost": 0.1} | event.to_json() | derived
-        assert StatedEvent.from_json(facts) == stated
+            assert facts == {"number": 3, "repetitions": 2, "cost": 0.1} | event.to_json() | derived
+            assert StatedEvent.from_json(facts) == stated
 
     def test_a_statement_with_a_unit_comes_back_equal_in_a_version_of_its_own(self) -> None:
         ledger = Ledger(Budget(2.0, 1e-6), unit=Unit("person", 4))
@@ -344,41 +336,36 @@ class TestEvents:
         assert PrivacyStatement.from_json(facts) == shown
         assert "for each of 4 rows" in shown.text()
 
-    @pytest.mark.parametrize(
-        "budget", [Budget(1.0, 1e-6), Budget.zcdp(0.3, 1e-6), Budget.pure(1.0), Budget.none()]
-    )
-    def test_a_statement_with_events_comes_back_equal(self, budget: Budget) -> None:
-        ledger = Ledger(budget)
-        exact = budget.kind == "none"
-        ledger.spend(ExactEvent("choice") if exact else self.PICK, step="choose")
-        shown = of_ledger(ledger)
+    def test_a_statement_with_events_comes_back_equal(self) -> None:
+        for budget in [Budget(1.0, 1e-6), Budget.zcdp(0.3, 1e-6), Budget.pure(1.0), Budget.none()]:
+            ledger = Ledger(budget)
+            exact = budget.kind == "none"
+            ledger.spend(ExactEvent("choice") if exact else self.PICK, step="choose")
+            shown = of_ledger(ledger)
 
-        facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
+            facts = json.loads(json.dumps(shown.to_json(), allow_nan=False))
 
-        assert facts["statement_version"] == 2
-        assert PrivacyStatement.from_json(facts) == shown
-        assert facts["composition"]["currency"] == budget.currency
-        assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact
+            assert facts["statement_version"] == 2
+            assert PrivacyStatement.from_json(facts) == shown
+            assert facts["composition"]["currency"] == budget.currency
+            assert (facts["composition"]["limit"] is None) == (facts["composition"]["spent"] is None) == exact
 
-    @pytest.mark.parametrize(
-        "damage",
-        [
+    def test_a_malformed_event_is_refused(self) -> None:
+        for damage in [
             {"number": None},
             {"kind": "magic"},
             {"sigma": -1.0},
             {"more": 3},
             {"cost": math.nan},
             {"cost": math.inf},
-        ],
-    )
-    def test_a_malformed_event_is_refused(self, damage: dict[str, Any]) -> None:
-        ledger = Ledger(Budget(1.0, 1e-6))
-        ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")
-        facts = of_ledger(ledger).to_json()
-        facts["steps"][0]["events"][0] |= damage
+        ]:
+            ledger = Ledger(Budget(1.0, 1e-6))
+            ledger.spend(GaussianEvent(90.0, 1, 1), step="measure")
+            facts = of_ledger(ledger).to_json()
+            facts["steps"][0]["events"][0] |= damage
 
-        with pytest.raises((KeyError, TypeError, ValueError)):
-            PrivacyStatement.from_json(facts)
+            with pytest.raises((KeyError, TypeError, ValueError)):
+                PrivacyStatement.from_json(facts)
 
 
 class TestComposition:

@@ -36,19 +36,19 @@ def test_blocks_lie_side_by_side_without_gaps() -> None:
 
 class TestLosses:
     # Others' logits of up to 1e4 do not reach a block.
-    @pytest.mark.parametrize("spread", [1.0, 1e4])
-    def test_each_column_has_its_own_log_probability(self, spread: float) -> None:
-        logits = random_logits(6, spread)
-        codes = np.random.default_rng(1).integers(0, SIZES, (6, 5))
+    def test_each_column_has_its_own_log_probability(self) -> None:
+        for spread in [1.0, 1e4]:
+            logits = random_logits(6, spread)
+            codes = np.random.default_rng(1).integers(0, SIZES, (6, 5))
 
-        found = BLOCKS.cross_entropies(torch.tensor(logits), torch.tensor(codes + BLOCKS.starts)).numpy()
+            found = BLOCKS.cross_entropies(torch.tensor(logits), torch.tensor(codes + BLOCKS.starts)).numpy()
 
-        for column in range(5):
-            held = block(logits, column)
-            sums = held.max(1) + np.log(np.exp(held - held.max(1, keepdims=True)).sum(1))
-            np.testing.assert_allclose(
-                found[:, column], sums - held[np.arange(6), codes[:, column]], rtol=1e-4, atol=1e-4
-            )
+            for column in range(5):
+                held = block(logits, column)
+                sums = held.max(1) + np.log(np.exp(held - held.max(1, keepdims=True)).sum(1))
+                np.testing.assert_allclose(
+                    found[:, column], sums - held[np.arange(6), codes[:, column]], rtol=1e-4, atol=1e-4
+                )
 
 
 class TestDraws:

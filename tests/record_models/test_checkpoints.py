@@ -26,7 +26,7 @@ def test_what_is_unpacked_is_what_was_packed_whatever_its_type() -> None:
     assert all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(found, tensors, strict=True))
 
 
-@pytest.mark.parametrize("values", [np.zeros(7, np.uint8), np.zeros(8), np.zeros((2, 4), np.uint8)])
-def test_bytes_of_other_tensors_are_refused(values: np.ndarray) -> None:
-    with pytest.raises(ReleaseFileError, match="checkpoint does not fit the network"):
-        unpacked(values, [torch.zeros(2)])
+def test_bytes_of_other_tensors_are_refused() -> None:
+    for values in [np.zeros(7, np.uint8), np.zeros(8), np.zeros((2, 4), np.uint8)]:
+        with pytest.raises(ReleaseFileError, match="checkpoint does not fit the network"):
+            unpacked(values, [torch.zeros(2)])

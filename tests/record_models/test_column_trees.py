@@ -20,14 +20,14 @@ def model() -> ColumnTrees:
     return found
 
 
-@pytest.mark.parametrize("first", [(), ("c",), ("b", "c")])
-def test_rows_follow_the_records_in_any_order_of_columns(first: tuple[str, ...]) -> None:
-    made = fitted("column_trees", records(), ColumnTrees(first=first)).sample(
-        20_000, np.random.default_rng(0)
-    )
+def test_rows_follow_the_records_in_any_order_of_columns() -> None:
+    for first in [(), ("c",), ("b", "c")]:
+        made = fitted("column_trees", records(), ColumnTrees(first=first)).sample(
+            20_000, np.random.default_rng(0)
+        )
 
-    # All three columns at once; two samples of this size differ by .03.
-    assert np.abs(cell_shares(made) - cell_shares(records())).sum() / 2 < 0.06
+        # All three columns at once; two samples of this size differ by .03.
+        assert np.abs(cell_shares(made) - cell_shares(records())).sum() / 2 < 0.06
 
 
 def test_columns_of_few_codes_come_first_and_those_of_many_as_in_the_table() -> None:

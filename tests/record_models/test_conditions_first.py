@@ -28,17 +28,17 @@ def restricted(scale: float = 1.0) -> Restricted:
     return conditions_first(tried, finished, is_exact=False)
 
 
-@pytest.mark.parametrize("n", [0, 1, 9_000])
-def test_rows_are_kept_with_their_chances(n: int) -> None:
-    found = restricted()
+def test_rows_are_kept_with_their_chances() -> None:
+    for n in [0, 1, 9_000]:
+        found = restricted()
 
-    rows = found.draw(n, np.random.default_rng(0)).column("a")
+        rows = found.draw(n, np.random.default_rng(0)).column("a")
 
-    assert rows.size == n
-    assert found.probability == pytest.approx(0.1 * CHANCES.mean(), rel=0.05)
-    if n > 1:
-        # Standard deviation of each share: .005.
-        assert np.abs(np.bincount(rows, minlength=4) / n - CHANCES / CHANCES.sum()).max() < 0.03
+        assert rows.size == n
+        assert found.probability == pytest.approx(0.1 * CHANCES.mean(), rel=0.05)
+        if n > 1:
+            # Standard deviation of each share: .005.
+            assert np.abs(np.bincount(rows, minlength=4) / n - CHANCES / CHANCES.sum()).max() < 0.03
 
 
 def test_what_is_almost_never_kept_is_refused() -> None:

@@ -208,15 +208,19 @@ class TestTraining:
 
 
 class TestStored:
-    @pytest.mark.parametrize("name", ["letters", "one_way", "weights/said", "weights/logits"])
-    def test_parts_that_do_not_fit_are_refused(self, model: LanguageModel, name: str) -> None:
-        facts, arrays = model.state()
+    def test_parts_that_do_not_fit_are_refused(self, model: LanguageModel) -> None:
+        for name in ["letters", "one_way", "weights/said", "weights/logits"]:
+            facts, arrays = model.state()
 
-        for wrong in (arrays[name][:-1], arrays[name].astype(np.float16), np.zeros_like(arrays[name])):
-            if name.startswith("weights") and wrong.shape == arrays[name].shape and wrong.dtype == np.float32:
-                continue
-            with pytest.raises(ReleaseFileError):
-                LanguageModel.from_state(facts, {**arrays, name: wrong})
+            for wrong in (arrays[name][:-1], arrays[name].astype(np.float16), np.zeros_like(arrays[name])):
+                if (
+                    name.startswith("weights")
+                    and wrong.shape == arrays[name].shape
+                    and wrong.dtype == np.float32
+                ):
+                    continue
+                with pytest.raises(ReleaseFileError):
+                    LanguageModel.from_state(facts, {**arrays, name: wrong})
 
     def test_letters_beyond_all_are_refused(self, model: LanguageModel) -> None:
         facts, arrays = model.state()

@@ -35,14 +35,14 @@ def table() -> np.ndarray:
 
 
 class TestJoint:
-    @pytest.mark.parametrize("n", range(5))
-    def test_all_marginals_are_sums_over_the_other_columns(self, n: int) -> None:
-        for columns in itertools.permutations(range(4), n):
-            others = tuple(c for c in range(4) if c not in columns)
-            kept = sorted(columns)
-            wanted = table().sum(others).transpose([kept.index(c) for c in columns])
+    def test_all_marginals_are_sums_over_the_other_columns(self) -> None:
+        for n in range(5):
+            for columns in itertools.permutations(range(4), n):
+                others = tuple(c for c in range(4) if c not in columns)
+                kept = sorted(columns)
+                wanted = table().sum(others).transpose([kept.index(c) for c in columns])
 
-            np.testing.assert_allclose(tree().joint(columns), wanted, rtol=1e-12)
+                np.testing.assert_allclose(tree().joint(columns), wanted, rtol=1e-12)
 
 
 class TestRestricted:
@@ -60,14 +60,14 @@ class TestRestricted:
 
 
 class TestLikelihoods:
-    @pytest.mark.parametrize("columns", [(1,), (0, 3), (2, 3), (0, 1, 2, 3)])
-    def test_their_logarithm_is_that_of_the_codes_marginal(self, columns: tuple[int, ...]) -> None:
-        rows = np.random.default_rng(1).integers(0, 2, (10, 4))
+    def test_their_logarithm_is_that_of_the_codes_marginal(self) -> None:
+        for columns in [(1,), (0, 3), (2, 3), (0, 1, 2, 3)]:
+            rows = np.random.default_rng(1).integers(0, 2, (10, 4))
 
-        _, logs = tree().likelihoods({c: tree().emissions[c][rows[:, c]] for c in columns})
+            _, logs = tree().likelihoods({c: tree().emissions[c][rows[:, c]] for c in columns})
 
-        wanted = tree().joint(columns)[tuple(rows[:, c] for c in columns)]
-        np.testing.assert_allclose(logs, np.log(wanted), rtol=1e-12)
+            wanted = tree().joint(columns)[tuple(rows[:, c] for c in columns)]
+            np.testing.assert_allclose(logs, np.log(wanted), rtol=1e-12)
 
 
 class TestDraw:
@@ -81,21 +81,21 @@ class TestDraw:
         wanted = table().ravel()
         assert (np.abs(shares - wanted) < 7 * np.sqrt(wanted * (1 - wanted) / n)).all()
 
-    @pytest.mark.parametrize("known", [(3,), (0, 2), (1, 3)])
-    def test_others_follow_known_codes(self, known: tuple[int, ...]) -> None:
-        n = 100_000
-        codes = {c: np.full(n, 1) for c in known}
+    def test_others_follow_known_codes(self) -> None:
+        for known in [(3,), (0, 2), (1, 3)]:
+            n = 100_000
+            codes = {c: np.full(n, 1) for c in known}
 
-        rows = tree().draw(n, np.random.default_rng(3), codes)
+            rows = tree().draw(n, np.random.default_rng(3), codes)
 
-        place = tuple(1 if c in known else slice(None) for c in range(4))
-        wanted = table()[place].ravel() / table()[place].sum()
-        left = [c for c in range(4) if c not in known]
-        shares = np.bincount(
-            np.ravel_multi_index(rows[:, left].T, [SIZES[c] for c in left]), minlength=wanted.size
-        )
-        assert (rows[:, known] == 1).all()
-        assert (np.abs(shares / n - wanted) < 7 * np.sqrt(wanted * (1 - wanted) / n)).all()
+            place = tuple(1 if c in known else slice(None) for c in range(4))
+            wanted = table()[place].ravel() / table()[place].sum()
+            left = [c for c in range(4) if c not in known]
+            shares = np.bincount(
+                np.ravel_multi_index(rows[:, left].T, [SIZES[c] for c in left]), minlength=wanted.size
+            )
+            assert (rows[:, known] == 1).all()
+            assert (np.abs(shares / n - wanted) < 7 * np.sqrt(wanted * (1 - wanted) / n)).all()
 
     def test_an_unknown_code_tells_nothing(self) -> None:
         n = 50_000
@@ -121,7 +121,7 @@ class TestDraw:
         assert logs == pytest.approx(300 * np.log(1e-30), rel=1e-6)
 
 
-@pytest.mark.parametrize("parents", [(), (-1, -1), (-1, 2, 1), (1, -1, 5)])
-def test_what_is_no_tree_is_refused(parents: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="root"):
-        outwards(parents)
+def test_what_is_no_tree_is_refused() -> None:
+    for parents in [(), (-1, -1), (-1, 2, 1), (1, -1, 5)]:
+        with pytest.raises(ValueError, match="root"):
+            outwards(parents)

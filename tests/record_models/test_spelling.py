@@ -27,37 +27,34 @@ def parsed(tree: Spelling, letters: list[int]) -> int:
     return -1 - node
 
 
-@pytest.mark.parametrize(
-    ("texts", "ordered"),
-    [
+def test_what_is_written_of_each_code_parses_to_it() -> None:
+    for texts, ordered in [
         (NUMBERS, True),
         (LABELS, False),
         (ALIKE_AT_FIRST, True),
         (["yes", "no", "null"], False),
         ([f"{i:04d}" for i in range(1000)], True),
         ([chr(0x4E00 + i) for i in range(400)], False),
-    ],
-)
-def test_what_is_written_of_each_code_parses_to_it(texts: list[str], ordered: bool) -> None:
-    tree = spelled(texts, ordered=ordered)
+    ]:
+        tree = spelled(texts, ordered=ordered)
 
-    for code in range(len(texts)):
-        assert parsed(tree, tree.written[code, : tree.lengths[code]].tolist()) == code
+        for code in range(len(texts)):
+            assert parsed(tree, tree.written[code, : tree.lengths[code]].tolist()) == code
 
 
-@pytest.mark.parametrize("texts", [NUMBERS, LABELS, ALIKE_AT_FIRST])
-def test_each_way_from_the_root_ends_at_a_code_of_its_own(texts: list[str]) -> None:
-    tree = spelled(texts)
-    open_nodes, ends = [0], []
-    while open_nodes:
-        node = open_nodes.pop()
-        letters = np.flatnonzero(np.isfinite(tree.log_shares[node]))
-        # A node at which but one letter could follow would say nothing.
-        assert len(letters) >= 2
-        for following in tree.follows[node, letters].tolist():
-            (ends if following < 0 else open_nodes).append(following)
+def test_each_way_from_the_root_ends_at_a_code_of_its_own() -> None:
+    for texts in [NUMBERS, LABELS, ALIKE_AT_FIRST]:
+        tree = spelled(texts)
+        open_nodes, ends = [0], []
+        while open_nodes:
+            node = open_nodes.pop()
+            letters = np.flatnonzero(np.isfinite(tree.log_shares[node]))
+            # A node at which but one letter could follow would say nothing.
+            assert len(letters) >= 2
+            for following in tree.follows[node, letters].tolist():
+                (ends if following < 0 else open_nodes).append(following)
 
-    assert sorted(-1 - end for end in ends) == list(range(len(texts)))
+        assert sorted(-1 - end for end in ends) == list(range(len(texts)))
 
 
 def test_shares_along_the_way_multiply_to_that_of_the_code() -> None:

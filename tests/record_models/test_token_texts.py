@@ -47,12 +47,12 @@ def test_a_clause_is_the_name_and_the_value() -> None:
     assert made.vocabulary.tolist() == sorted(map(ord, " ,12f"))
 
 
-@pytest.mark.parametrize("column", [["a", "a,b"], ["a", "b", "a"]])
-def test_positions_stand_for_values_that_cannot_be_told_apart(column: list[str]) -> None:
-    made = texts(kind=column)
+def test_positions_stand_for_values_that_cannot_be_told_apart() -> None:
+    for column in [["a", "a,b"], ["a", "b", "a"]]:
+        made = texts(kind=column)
 
-    assert made.values[0] == tuple(tuple(tokens(f" {i},")) for i in range(len(column)))
-    made.check([len(column)])
+        assert made.values[0] == tuple(tuple(tokens(f" {i},")) for i in range(len(column)))
+        made.check([len(column)])
 
 
 def test_what_a_file_may_not_hold_is_refused() -> None:

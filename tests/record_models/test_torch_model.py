@@ -195,18 +195,15 @@ def test_a_budget_gives_the_dependence_too() -> None:
     assert (rows.column("a") == rows.column("b") // 2).mean() > 0.6
 
 
-@pytest.mark.parametrize(
-    ("kind", "why"),
-    [
+def test_with_a_budget_a_loss_that_breaks_the_promise_is_refused() -> None:
+    for kind, why in [
         (Dropping, "draw from the given generator alone"),
         (OverBatches, "depends on other records"),
         (Means, r"one number for each record"),
         (Convolving, "gradient of a single record is not known"),
-    ],
-)
-def test_with_a_budget_a_loss_that_breaks_the_promise_is_refused(kind: type[Any], why: str) -> None:
-    with pytest.raises(ArgumentError, match=why):
-        trained(kind(), budget=FINITE)
+    ]:
+        with pytest.raises(ArgumentError, match=why):
+            trained(kind(), budget=FINITE)
 
 
 def test_without_a_budget_any_layer_will_do() -> None:

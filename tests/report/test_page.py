@@ -236,15 +236,15 @@ class TestResults:
         with pytest.raises(ArgumentError, match="of other tables"):
             report(people(91, 1), people(80, 2), evaluation=found)
 
-    @pytest.mark.parametrize("text", ["[]", "{}", "no json", '{"scores": [{"metric": 3}]}'])
-    def test_other_files_are_refused(self, text, tmp_path):
-        file = tmp_path / "results.json"
-        file.write_text(text, encoding="utf-8")
+    def test_other_files_are_refused(self, tmp_path):
+        for text in ["[]", "{}", "no json", '{"scores": [{"metric": 3}]}']:
+            file = tmp_path / "results.json"
+            file.write_text(text, encoding="utf-8")
 
-        with pytest.raises(ArgumentError):
-            report(people(9, 1), people(9, 2), evaluation=file)
-        with pytest.raises(ArgumentError):
-            report(people(9, 1), people(9, 2), attacks=file)
+            with pytest.raises(ArgumentError):
+                report(people(9, 1), people(9, 2), evaluation=file)
+            with pytest.raises(ArgumentError):
+                report(people(9, 1), people(9, 2), attacks=file)
 
     @pytest.mark.thorough
     def test_utility_is_computed_for_a_target_and_a_holdout(self):

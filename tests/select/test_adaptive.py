@@ -340,13 +340,13 @@ class TestMerging:
         assert asked.ledger.allowance is not None
         assert float(spent / asked.ledger.allowance) == pytest.approx(3 / 10)
 
-    @pytest.mark.parametrize("rounds_per_column", [2, 3])
-    def test_columns_that_had_as_much_are_counted_once(self, rounds_per_column: int) -> None:
-        asked = curator(Budget.zcdp(0.02, 1e-6), self.related())
+    def test_columns_that_had_as_much_are_counted_once(self) -> None:
+        for rounds_per_column in [2, 3]:
+            asked = curator(Budget.zcdp(0.02, 1e-6), self.related())
 
-        Adaptive(rounds_per_column=rounds_per_column).select(asked, PGM())
+            Adaptive(rounds_per_column=rounds_per_column).select(asked, PGM())
 
-        assert [e.step for e in asked.ledger.entries].count(ONE_WAY) == 1
+            assert [e.step for e in asked.ledger.entries].count(ONE_WAY) == 1
 
     def test_columns_asked_for_alone_keep_their_codes(self) -> None:
         model = Adaptive(workload=1).select(curator(Budget.zcdp(0.02, 1e-6), self.related()), PGM())

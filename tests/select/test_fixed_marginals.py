@@ -123,10 +123,10 @@ class TestGivenWorkload:
 
         assert np.allclose(model.marginals([("c",)])[0], 100)
 
-    @pytest.mark.parametrize("workload", [0, True, "ab"])
-    def test_a_senseless_workload_is_refused(self, workload: object) -> None:
-        with pytest.raises(ArgumentError, match="workload"):
-            GivenWorkload(workload=workload)
+    def test_a_senseless_workload_is_refused(self) -> None:
+        for workload in [0, True, "ab"]:
+            with pytest.raises(ArgumentError, match="workload"):
+                GivenWorkload(workload=workload)
 
     def test_an_unknown_column_is_refused_before_anything_is_spent(self) -> None:
         private = curator()

@@ -100,16 +100,13 @@ class TestAccuracy:
 
 
 class TestArguments:
-    @pytest.mark.parametrize(
-        "options",
-        [
+    def test_senseless_options_are_refused(self) -> None:
+        for options in [
             {"rounds_per_column": 0},
             {"pairs_per_round": 1.5},
             {"measure_share": 1},
             {"one_way_share": 0},
             {"again": 1},
-        ],
-    )
-    def test_senseless_options_are_refused(self, options: dict[str, object]) -> None:
-        with pytest.raises(ArgumentError, match=next(iter(options))):
-            FixedRounds(**options)  # type: ignore[arg-type]
+        ]:
+            with pytest.raises(ArgumentError, match=next(iter(options))):
+                FixedRounds(**options)  # type: ignore[arg-type]

@@ -73,22 +73,20 @@ class Noting:
 
 
 class TestBudget:
-    @pytest.mark.parametrize(
-        "budget", [Budget(epsilon=0.5, delta=1e-6), Budget.zcdp(RHO, 1e-6), Budget.pure(3.0)]
-    )
-    @pytest.mark.parametrize("n", [5000, 20])
-    def test_a_tenth_a_tenth_and_the_rest_are_spent_and_never_more(self, budget: Budget, n: int) -> None:
-        asked = curator(budget, rows(n))
+    def test_a_tenth_a_tenth_and_the_rest_are_spent_and_never_more(self) -> None:
+        for budget in [Budget(epsilon=0.5, delta=1e-6), Budget.zcdp(RHO, 1e-6), Budget.pure(3.0)]:
+            for n in [5000, 20]:
+                asked = curator(budget, rows(n))
 
-        IndependentDifference(records_per_noise=None).select(asked, Noting())
+                IndependentDifference(records_per_noise=None).select(asked, Noting())
 
-        assert asked.ledger.spent <= budget.total
-        spent = {step: part for step, _, part in asked.ledger.by_step()}
-        assert spent == {
-            ONE_WAY: pytest.approx(0.1, abs=1e-9),
-            DEPENDENCE: pytest.approx(0.1, abs=1e-9),
-            CHOSEN: pytest.approx(0.8, abs=1e-9),
-        }
+                assert asked.ledger.spent <= budget.total
+                spent = {step: part for step, _, part in asked.ledger.by_step()}
+                assert spent == {
+                    ONE_WAY: pytest.approx(0.1, abs=1e-9),
+                    DEPENDENCE: pytest.approx(0.1, abs=1e-9),
+                    CHOSEN: pytest.approx(0.8, abs=1e-9),
+                }
 
     def test_noise_is_that_of_the_paper(self) -> None:
         asked = curator(Budget.zcdp(RHO, 1e-6))
@@ -120,20 +118,19 @@ class TestBudget:
         assert asked.ledger.spent <= Fraction(9, 40)
         assert float(asked.ledger.spent) == pytest.approx(0.225)
 
-    @pytest.mark.parametrize(
-        "sizes", [{"a": 3}, {"a": 3, "b": 2}, dict(zip("abcdef", [1, 2, 3, 4, 5, 6], strict=True))]
-    )
-    def test_the_plan_is_what_is_spent(self, sizes: dict[str, int]) -> None:
-        domain = Domain.from_sizes(sizes)
-        rng = np.random.default_rng(0)
-        asked = curator(
-            Budget.zcdp(RHO, 1e-6), EncodedTable(domain, tuple(rng.integers(0, n, 300) for n in domain.sizes))
-        )
+    def test_the_plan_is_what_is_spent(self) -> None:
+        for sizes in [{"a": 3}, {"a": 3, "b": 2}, dict(zip("abcdef", [1, 2, 3, 4, 5, 6], strict=True))]:
+            domain = Domain.from_sizes(sizes)
+            rng = np.random.default_rng(0)
+            asked = curator(
+                Budget.zcdp(RHO, 1e-6),
+                EncodedTable(domain, tuple(rng.integers(0, n, 300) for n in domain.sizes)),
+            )
 
-        IndependentDifference().select(asked, Noting())
+            IndependentDifference().select(asked, Noting())
 
-        planned = {step.name: float(step.share) for step in IndependentDifference().plan(domain)}
-        assert {step: part for step, _, part in asked.ledger.by_step()} == pytest.approx(planned)
+            planned = {step.name: float(step.share) for step in IndependentDifference().plan(domain)}
+            assert {step: part for step, _, part in asked.ledger.by_step()} == pytest.approx(planned)
 
 
 class TestChoice:
@@ -258,15 +255,17 @@ class TestChoice:
         assert all(DOMAIN.cells(c) <= 8 for c in model.wide())
         assert asked.ledger.entries[1].event.cells == 4  # the pairs of e with a, b and c, and of d with e
 
-    @pytest.mark.parametrize("options", [{"max_cells": 1}, {}])
-    def test_without_pairs_columns_get_the_whole_budget(self, options: dict[str, int]) -> None:
-        domain = Domain.from_sizes({"a": 3, "b": 2}) if options else Domain.from_sizes({"a": 3})
-        table = EncodedTable(domain, tuple(np.zeros(9, np.uint8) for _ in domain))
-        asked = curator(Budget.zcdp(RHO, 1e-6), table)
+    def test_without_pairs_columns_get_the_whole_budget(self) -> None:
+        for options in [{"max_cells": 1}, {}]:
+            domain = Domain.from_sizes({"a": 3, "b": 2}) if options else Domain.from_sizes({"a": 3})
+            table = EncodedTable(domain, tuple(np.zeros(9, np.uint8) for _ in domain))
+            asked = curator(Budget.zcdp(RHO, 1e-6), table)
 
-        IndependentDifference(**options).select(asked, Noting())
+            IndependentDifference(**options).select(asked, Noting())
 
-        assert [(step, part) for step, _, part in asked.ledger.by_step()] == [(CHOSEN, pytest.approx(1.0))]
+            assert [(step, part) for step, _, part in asked.ledger.by_step()] == [
+                (CHOSEN, pytest.approx(1.0))
+            ]
 
     def test_the_steps_are_reported_to_the_end(self) -> None:
         seen: list[float] = []
@@ -315,9 +314,8 @@ class TestMerging:
 
 
 class TestArguments:
-    @pytest.mark.parametrize(
-        "options",
-        [
+    def test_options_out_of_range_are_refused(self) -> None:
+        for options in [
             {"dependence_share": 0},
             {"one_way_share": 1.0},
             {"dependence_share": 0.5, "one_way_share": 0.5},
@@ -325,11 +323,9 @@ class TestArguments:
             {"max_cells": 0},
             {"max_model_mb": 0},
             {"records_per_noise": -1},
-        ],
-    )
-    def test_options_out_of_range_are_refused(self, options: dict[str, float]) -> None:
-        with pytest.raises(ArgumentError, match=next(iter(options))):
-            IndependentDifference(**options)
+        ]:
+            with pytest.raises(ArgumentError, match=next(iter(options))):
+                IndependentDifference(**options)
 
 
 FIVE = Domain.from_sizes(dict.fromkeys("abcde", 3))

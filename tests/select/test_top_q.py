@@ -54,14 +54,14 @@ class TestBudget:
                     assert asked.ledger.spent <= budget.total
                     assert float(asked.ledger.spent / budget.total) == pytest.approx(1.0, abs=1e-9)
 
-    @pytest.mark.parametrize("options", [{}, {"one_way_share": Fraction(1, 10)}, {"deduct_noise": True}])
-    def test_the_plan_is_what_is_spent(self, options: dict[str, Any]) -> None:
-        asked = curator(Budget.zcdp(1.0, 1e-6))
+    def test_the_plan_is_what_is_spent(self) -> None:
+        for options in [{}, {"one_way_share": Fraction(1, 10)}, {"deduct_noise": True}]:
+            asked = curator(Budget.zcdp(1.0, 1e-6))
 
-        TopQ(**options).select(asked, SMALL, share=Fraction(1, 2))
+            TopQ(**options).select(asked, SMALL, share=Fraction(1, 2))
 
-        planned = {step.name: float(step.share) / 2 for step in TopQ(**options).plan(DOMAIN)}
-        assert {s: share for s, _, share in asked.ledger.by_step()} == pytest.approx(planned, abs=1e-9)
+            planned = {step.name: float(step.share) / 2 for step in TopQ(**options).plan(DOMAIN)}
+            assert {s: share for s, _, share in asked.ledger.by_step()} == pytest.approx(planned, abs=1e-9)
 
     @pytest.mark.thorough
     def test_seventeen_columns_take_six_rounds_of_three_pairs_as_in_the_paper(self) -> None:

@@ -52,19 +52,19 @@ def run(selector: WorstApproximated, private: Curator) -> tuple[list, list, obje
 
 
 class TestBudget:
-    @pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0)])
-    def test_all_of_it_is_spent_in_equal_rounds_and_no_more(self, budget: Budget) -> None:
-        private = curator(budget)
+    def test_all_of_it_is_spent_in_equal_rounds_and_no_more(self) -> None:
+        for budget in [Budget(epsilon=1.0, delta=1e-5), Budget.pure(1.0)]:
+            private = curator(budget)
 
-        WorstApproximated().select(private, PGM())
+            WorstApproximated().select(private, PGM())
 
-        ledger = private.ledger
-        shares = {step: share for step, _, share in ledger.by_step()}
-        assert shares == pytest.approx({TOTAL: 0.01, CHOOSE: 0.099, MEASURE: 0.891})
-        assert ledger.spent <= ledger.budget.total
-        costs = [e.cost for e in ledger.entries if e.step == MEASURE]
-        assert len(costs) == 4
-        assert max(costs) - min(costs) <= ledger.budget.total / 10**9
+            ledger = private.ledger
+            shares = {step: share for step, _, share in ledger.by_step()}
+            assert shares == pytest.approx({TOTAL: 0.01, CHOOSE: 0.099, MEASURE: 0.891})
+            assert ledger.spent <= ledger.budget.total
+            costs = [e.cost for e in ledger.entries if e.step == MEASURE]
+            assert len(costs) == 4
+            assert max(costs) - min(costs) <= ledger.budget.total / 10**9
 
     def test_the_plan_is_what_will_be_spent(self) -> None:
         steps = WorstApproximated(rounds=2, measure_share=Fraction(1, 2)).plan(DOMAIN)
@@ -129,13 +129,16 @@ class TestMemory:
         assert private.ledger.entries == ()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"rounds": 0}, {"workload": 0}, {"measure_share": 1}, {"total_share": 0}, {"max_model_mb": math.inf}],
-)
-def test_senseless_options_are_refused(options) -> None:
-    with pytest.raises(ArgumentError):
-        WorstApproximated(**options)
+def test_senseless_options_are_refused() -> None:
+    for options in [
+        {"rounds": 0},
+        {"workload": 0},
+        {"measure_share": 1},
+        {"total_share": 0},
+        {"max_model_mb": math.inf},
+    ]:
+        with pytest.raises(ArgumentError):
+            WorstApproximated(**options)
 
 
 def test_an_unknown_column_is_refused_before_anything_is_spent() -> None:

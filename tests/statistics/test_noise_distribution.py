@@ -190,11 +190,7 @@ def exponential_mechanism(scores: np.ndarray, scale: float) -> np.ndarray:
 # The secure source takes a hundred times as long.
 CHOICES = [
     *(("seeded", name) for name in CANDIDATES),
-    *(("secure", name) for name in ("2", "10 with ties", "-1e6 and +1e6")),
-    *(
-        pytest.param("secure", name, marks=pytest.mark.thorough)
-        for name in ("2 far", "all tied", "around -1e6")
-    ),
+    *(("secure", name) for name in ("2", "2 far", "10 with ties", "-1e6 and +1e6")),
 ]
 
 
@@ -205,7 +201,7 @@ class TestChoice:
     @pytest.mark.parametrize(("source", "name"), CHOICES)
     def test_follows_the_exponential_mechanism_and_leaves_no_candidate_out(self, source, name):
         scores, scale = CANDIDATES[name]
-        n = 60_000 if name == "1000" else 15_000
+        n = {"1000": 60_000, "2 far": 15_000}.get(name, 8_000)
         expected = exponential_mechanism(scores, scale) * n
         observed = frequencies(source, scores, scale, n)
         assert expected.min() > 30

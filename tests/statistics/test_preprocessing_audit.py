@@ -34,7 +34,7 @@ from syntabula.privacy.mechanisms import Node
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 
 CONFIDENCE = 1 - 5e-8
-RUNS = 10_000
+RUNS = 5_000
 WHOLE_RUNS = 400
 EPSILON = 2.0
 WHOLE = Fraction(1)
@@ -104,7 +104,7 @@ class TestAudits:
     def test_a_histogram_is_as_private_as_claimed_and_no_more(self):
         found = bound([0.5] * 6, [0.5] * 5, counted, SeededNoise(1))
 
-        assert 0.8 * EPSILON <= found <= EPSILON
+        assert 0.75 * EPSILON <= found <= EPSILON
 
     @pytest.mark.thorough
     def test_a_sum_of_places_is_as_private_as_claimed_and_no_more(self):
@@ -113,7 +113,7 @@ class TestAudits:
 
         found = bound([end] * 6, [end] * 5, summed, SeededNoise(2))
 
-        assert 0.8 * EPSILON <= found <= EPSILON
+        assert 0.75 * EPSILON <= found <= EPSILON
 
     @pytest.mark.thorough
     def test_a_quantile_is_as_private_as_claimed(self):
@@ -148,7 +148,7 @@ class TestAudits:
         least = 1 - bounds.upper_rate(RUNS - seen, RUNS, 1 - CONFIDENCE)
         assert least <= delta
         # The bound on the tail is loose by a factor of about 6 here; a dead mechanism would show 0.
-        assert seen >= 10
+        assert seen >= 5
 
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
     @pytest.mark.thorough
@@ -166,7 +166,7 @@ class TestAudits:
 
         assert 1 - bounds.upper_rate(RUNS - seen, RUNS, 1 - CONFIDENCE) <= delta
         # As above.
-        assert seen >= 10
+        assert seen >= 5
 
 
 # Two neighbouring columns, numbers of missing values, and an event that is likelier with the first of them.

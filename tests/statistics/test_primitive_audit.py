@@ -94,19 +94,19 @@ class TestSeededSource:
         found = laplace_bound(SeededNoise(2), epsilon, cliques, 100_000, SEEDED)
         assert 0.85 * epsilon <= found <= epsilon
 
-    @pytest.mark.parametrize("epsilon", [2.0, pytest.param(4.0, marks=pytest.mark.thorough)])
     @pytest.mark.thorough
+    @pytest.mark.parametrize("epsilon", [2.0, 4.0])
     def test_a_choice_is_as_private_as_claimed_and_no_more(self, epsilon):
-        found = choice_bound(SeededNoise(3), epsilon, 100_000, SEEDED)
+        found = choice_bound(SeededNoise(3), epsilon, 50_000, SEEDED)
         assert 0.85 * epsilon <= found <= epsilon
 
 
 class TestSecureSource:
-    # Fewer runs and wider intervals: in trials the bounds were 0.75 to 0.81, 0.93 to 0.95 and 1.45 to 1.54
-    # (the last with 20 000 runs). The floors lie 8 deviations or more below.
+    # Fewer runs and wider intervals: the bounds are 0.75, 0.94 and 1.41 on average, with deviations of 0.035, 0.005
+    # and 0.06. The floors lie 6.5 deviations or more below.
     @pytest.mark.thorough
     def test_a_noisy_marginal_is_as_private_as_claimed(self):
-        assert 0.5 <= gaussian_bound(SecureNoise(), 4.0, 16, 12_000, SECURE) <= 1.0
+        assert 0.5 <= gaussian_bound(SecureNoise(), 4.0, 16, 8_000, SECURE) <= 1.0
 
     @pytest.mark.thorough
     def test_laplace_counts_are_as_private_as_claimed(self):
@@ -114,7 +114,7 @@ class TestSecureSource:
 
     @pytest.mark.thorough
     def test_a_choice_is_as_private_as_claimed(self):
-        assert 1.1 <= choice_bound(SecureNoise(), 2.0, 30_000, SECURE) <= 2.0
+        assert 1.0 <= choice_bound(SecureNoise(), 2.0, 15_000, SECURE) <= 2.0
 
 
 class TestPlantedBug:
@@ -128,4 +128,4 @@ class TestPlantedBug:
 
     @pytest.mark.thorough
     def test_in_a_choice_is_found(self):
-        assert choice_bound(HalfNoise(SeededNoise(6)), 2.0, 20_000, SEEDED) > 2.0
+        assert choice_bound(HalfNoise(SeededNoise(6)), 2.0, 10_000, SEEDED) > 2.0

@@ -145,14 +145,14 @@ def test_the_claim_holds_and_something_is_shown(monkeypatch: pytest.MonkeyPatch)
 def test_a_number_of_trials_that_is_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(private, "_told_once", contextlib.nullcontext)
 
-    assert Audit(monkeypatch, 900).epsilon() > EPSILON
+    assert Audit(monkeypatch, 500).epsilon() > EPSILON
 
 
 @pytest.mark.thorough
 def test_a_number_of_trials_that_is_fixed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(private, "number_of_trials", lambda trials, seed: trials)
 
-    assert Audit(monkeypatch, 900).epsilon() > EPSILON
+    assert Audit(monkeypatch, 500).epsilon() > EPSILON
 
 
 def test_a_score_without_noise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

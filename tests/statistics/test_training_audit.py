@@ -108,10 +108,11 @@ class TestHonest:
 
     @pytest.mark.thorough
     def test_a_training_on_samples_is_too(self) -> None:
-        # A curve of samples touches that of its mu in one place, which a test with one threshold need not find.
-        found = mu_found(1.5, 0.5, 20, 1000)
+        # A curve of samples touches that of its mu in one place, which a test with one threshold need not find, and so
+        # few runs show less.
+        found = mu_found(1.5, 0.5, 20, 500)
 
-        assert_within(found, training_mu(1.5, 0.5, 20, PART), 0.6)
+        assert_within(found, training_mu(1.5, 0.5, 20, PART), 0.4)
 
 
 def without_clip(losses, parameters, records, random, *, clip):

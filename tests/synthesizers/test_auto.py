@@ -203,19 +203,16 @@ class TestChoice:
         with pytest.raises(ArgumentError, match="must be an Automatic"):
             st.Auto(selector=ROUNDS)
 
-    @pytest.mark.parametrize(
-        "choice",
-        [
+    def test_a_senseless_option_is_refused(self) -> None:
+        for choice in [
             {"choice_share": 0},
             {"dense_from": -1},
             {"ample_pair_noise": 0},
             {"max_seconds": 0},
             {"memory_mb": math.inf},
-        ],
-    )
-    def test_a_senseless_option_is_refused(self, choice: dict[str, Any]) -> None:
-        with pytest.raises(ArgumentError, match=next(iter(choice))):
-            Automatic(**choice)
+        ]:
+            with pytest.raises(ArgumentError, match=next(iter(choice))):
+                Automatic(**choice)
 
 
 class TestCost:

@@ -44,10 +44,10 @@ class TestRefusals:
         with pytest.raises(MissingExtraError, match=r"syntabula\[neural\]"):
             method(key).fit(tmp_path / "not there.csv", st.Schema({"kind": st.Categorical(("a", "b"))}))
 
-    @pytest.mark.parametrize("wrong", [{"modes": 0}, {"modes": 101}, {"hidden": 0}, {"steps": 0}])
-    def test_wrong_options_are_refused_by_name(self, key: str, wrong: dict[str, Any]) -> None:
-        with pytest.raises(ArgumentError, match=next(iter(wrong))):
-            method(key, **wrong)
+    def test_wrong_options_are_refused_by_name(self, key: str) -> None:
+        for wrong in [{"modes": 0}, {"modes": 101}, {"hidden": 0}, {"steps": 0}]:
+            with pytest.raises(ArgumentError, match=next(iter(wrong))):
+                method(key, **wrong)
 
 
 def test_ctgan_holds_no_records_out() -> None:
@@ -55,10 +55,10 @@ def test_ctgan_holds_no_records_out() -> None:
         method("ctgan", held_out=0.1)
 
 
-@pytest.mark.parametrize("wrong", [{"pac": 0}, {"temperature": 0}, {"penalty": -1}, {"dropout": 1}])
-def test_wrong_options_of_ctgan_are_refused_by_name(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(wrong))):
-        method("ctgan", **wrong)
+def test_wrong_options_of_ctgan_are_refused_by_name() -> None:
+    for wrong in [{"pac": 0}, {"temperature": 0}, {"penalty": -1}, {"dropout": 1}]:
+        with pytest.raises(ArgumentError, match=next(iter(wrong))):
+            method("ctgan", **wrong)
 
 
 @pytest.mark.parametrize("key", METHODS)

@@ -359,20 +359,20 @@ def test_methods_that_measure_pairs_learn_them() -> None:
     assert found["independent"] > 0.15
 
 
-@pytest.mark.parametrize("n", [-1, 1.5, True])
-def test_a_senseless_number_of_rows_is_refused(n: Any) -> None:
-    release = fit("independent", as_arrow(values()))
+def test_a_senseless_number_of_rows_is_refused() -> None:
+    for n in [-1, 1.5, True]:
+        release = fit("independent", as_arrow(values()))
 
-    with pytest.raises(ArgumentError, match="n must be"):
-        release.sample(n)
+        with pytest.raises(ArgumentError, match="n must be"):
+            release.sample(n)
 
 
-@pytest.mark.parametrize("cliques", ["age", ["age"], [("age",), "age"]])
-def test_names_that_are_no_cliques_are_refused(cliques: object) -> None:
-    release = fit("independent", as_pandas(values()))
+def test_names_that_are_no_cliques_are_refused() -> None:
+    for cliques in ["age", ["age"], [("age",), "age"]]:
+        release = fit("independent", as_pandas(values()))
 
-    with pytest.raises(ArgumentError, match="list of tuples of column names"):
-        release.marginals(cliques)
+        with pytest.raises(ArgumentError, match="list of tuples of column names"):
+            release.marginals(cliques)
 
 
 def test_progress_that_cannot_be_called_is_refused_at_once() -> None:

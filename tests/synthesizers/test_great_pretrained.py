@@ -69,9 +69,9 @@ class TestRows:
         # Embeddings are as large as a pretrained model's: those of the other tests can hardly say anything.
         folder = saved(tmp_path / "a model", initializer_range=0.2)
         made = (
-            method(folder, training=Training(steps=300, batch=32, learning_rate=1e-2))
+            method(folder, training=Training(steps=150, batch=32, learning_rate=1e-2))
             .fit(table())
-            .sample(2_000, seed=0)
+            .sample(1_000, seed=0)
         )
 
         # Of rows that know nothing of each other half agree.

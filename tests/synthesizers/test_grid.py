@@ -44,16 +44,13 @@ class TestPairs:
     def test_dashes_and_capitals_are_taken(self) -> None:
         assert st.Marginal(selector="All-Pairs", model="PGM").name == "all_pairs+pgm"
 
-    @pytest.mark.parametrize(
-        ("selector", "model", "message"),
-        [
+    def test_an_unknown_key_gets_a_hint(self) -> None:
+        for selector, model, message in [
             ("adaptiv", "pgm", "no selector 'adaptiv'.*did you mean 'adaptive'"),
             ("adaptive", "pmg", "no model 'pmg'.*did you mean 'pgm'"),
-        ],
-    )
-    def test_an_unknown_key_gets_a_hint(self, selector: str, model: str, message: str) -> None:
-        with pytest.raises(ArgumentError, match=message):
-            st.Marginal(selector=selector, model=model)
+        ]:
+            with pytest.raises(ArgumentError, match=message):
+                st.Marginal(selector=selector, model=model)
 
     def test_a_senseless_pair_says_why_wherever_it_is_made(self) -> None:
         network = load("model", "bayesian_network")()
@@ -72,18 +69,15 @@ class TestPairs:
         assert MarginalLearner(selector=Mine(), model=PGM()).name == "Mine+pgm"
         assert st.Marginal(selector=Mine(), model=PGM()).name == "Mine+pgm"
 
-    @pytest.mark.parametrize(
-        ("selector", "part"),
-        [
+    def test_who_asks_for_a_method_gets_the_selector_of_it(self) -> None:
+        for selector, part in [
             ("aim", "adaptive"),
             ("MST", "spanning_tree"),
             ("InDif", "independent_difference"),
             ("RAP++", "top_q"),
-        ],
-    )
-    def test_who_asks_for_a_method_gets_the_selector_of_it(self, selector: str, part: str) -> None:
-        with pytest.raises(ArgumentError, match=f"did you mean '{part}'"):
-            st.Marginal(selector=selector, model="pgm")
+        ]:
+            with pytest.raises(ArgumentError, match=f"did you mean '{part}'"):
+                st.Marginal(selector=selector, model="pgm")
 
 
 class TestMarginal:

@@ -74,10 +74,10 @@ def test_an_unknown_option_gets_a_hint() -> None:
         st.AIM().with_options(max_round=3)
 
 
-@pytest.mark.parametrize("value", ["many", 0, 2.5])
-def test_a_senseless_value_is_refused(value: object) -> None:
-    with pytest.raises(ArgumentError, match="max_rounds"):
-        st.AIM().with_options(max_rounds=value)
+def test_a_senseless_value_is_refused() -> None:
+    for value in ["many", 0, 2.5]:
+        with pytest.raises(ArgumentError, match="max_rounds"):
+            st.AIM().with_options(max_rounds=value)
 
 
 def test_an_option_of_the_wrong_type_is_named() -> None:

@@ -102,19 +102,19 @@ def with_array(members: Members, data: bytes) -> Members:
 
 
 class TestLayout:
-    @pytest.mark.parametrize("n_bytes", [1, 22, 70_000])
-    def test_bytes_before_or_after_the_zip_are_refused(self, n_bytes: int, path: Path) -> None:
-        whole = path.read_bytes()
+    def test_bytes_before_or_after_the_zip_are_refused(self, path: Path) -> None:
+        for n_bytes in [1, 22, 70_000]:
+            whole = path.read_bytes()
 
-        for bent in (
-            b"\0" * n_bytes + whole,
-            whole + b"\0" * n_bytes,
-            whole + whole[-22:],
-            whole[:22] + whole,
-        ):
-            path.write_bytes(bent)
-            with pytest.raises(ReleaseFileError, match="not a complete release file"):
-                read_release(path)
+            for bent in (
+                b"\0" * n_bytes + whole,
+                whole + b"\0" * n_bytes,
+                whole + whole[-22:],
+                whole[:22] + whole,
+            ):
+                path.write_bytes(bent)
+                with pytest.raises(ReleaseFileError, match="not a complete release file"):
+                    read_release(path)
 
     def test_a_comment_is_refused(self, path: Path) -> None:
         with zipfile.ZipFile(path, "a") as archive:

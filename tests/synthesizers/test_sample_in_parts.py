@@ -139,9 +139,8 @@ class TestOnePart:
 
 
 class TestRefused:
-    @pytest.mark.parametrize(
-        ("arguments", "said"),
-        [
+    def test_what_is_no_part(self, release: st.Release, tmp_path: Path) -> None:
+        for arguments, said in [
             ({"parts": 0}, "parts must be"),
             ({"parts": 1.5}, "parts must be"),
             ({"parts": 100_001}, "parts must be at most 100,000"),
@@ -149,15 +148,11 @@ class TestRefused:
             ({"parts": 3, "part": 0}, "part must be"),
             ({"part": 1}, "part needs parts"),
             ({"parts": 3, "seed": -1}, "seed"),
-        ],
-    )
-    def test_what_is_no_part(
-        self, arguments: dict[str, Any], said: str, release: st.Release, tmp_path: Path
-    ) -> None:
-        with pytest.raises(ArgumentError, match=said):
-            release.sample_to(tmp_path / "t.csv", 10, **arguments)
+        ]:
+            with pytest.raises(ArgumentError, match=said):
+                release.sample_to(tmp_path / "t.csv", 10, **arguments)
 
-        assert not [*tmp_path.iterdir()]
+            assert not [*tmp_path.iterdir()]
 
     def test_a_folder_of_another_table(self, release: st.Release, tmp_path: Path) -> None:
         for name in (

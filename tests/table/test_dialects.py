@@ -16,7 +16,7 @@ from corners import thorough_but
 
 import syntabula as st
 
-N = 20_000
+N = 5_000
 
 
 pytestmark = [

@@ -74,12 +74,12 @@ class TestKinds:
         assert schema["x"] == observed(Numeric, 0.5, 0.5, decimals=1)
         assert "'x'" in notes[0]
 
-    @pytest.mark.parametrize("kind", ["boolean", "integer", "float", "decimal", "text", "date", "datetime"])
-    def test_columns_without_values_get_a_placeholder(self, kind):
-        for values in ([None, None], []):
-            column, notes = draft_one(raw(kind, values))
-            assert column.nullable
-            assert "placeholder" in notes[0]
+    def test_columns_without_values_get_a_placeholder(self):
+        for kind in ["boolean", "integer", "float", "decimal", "text", "date", "datetime"]:
+            for values in ([None, None], []):
+                column, notes = draft_one(raw(kind, values))
+                assert column.nullable
+                assert "placeholder" in notes[0]
 
 
 class TestNotes:
@@ -140,9 +140,8 @@ class TestNotes:
 
         assert "write them as 2024-01-31" in notes[0]
 
-    @pytest.mark.parametrize(
-        ("raw_column", "noted"),
-        [
+    def test_numbers_that_look_like_codes_are_pointed_out(self):
+        for raw_column, noted in [
             (raw("float", [9.99, 49.0, 499.0] * 50), True),
             (raw("float", [1 / 3, 2 / 3] * 50), True),
             (raw("integer", [1000 * i for i in range(30)] * 20), True),
@@ -150,13 +149,11 @@ class TestNotes:
             (raw("float", [0.1, 0.2, 0.3] * 50), False),
             (raw("integer", [*range(60)] * 20), False),
             (raw("integer", [1000 * i for i in range(30)]), False),
-        ],
-    )
-    def test_numbers_that_look_like_codes_are_pointed_out(self, raw_column, noted):
-        column, notes = draft_one(raw_column)
+        ]:
+            column, notes = draft_one(raw_column)
 
-        assert isinstance(column, Numeric)
-        assert any("declare it categorical" in note for note in notes) is noted
+            assert isinstance(column, Numeric)
+            assert any("declare it categorical" in note for note in notes) is noted
 
     def test_numbers_with_a_decimal_comma_are_pointed_out(self):
         column, notes = draft_one(raw("text", [f"{i},5" for i in range(50)] * 2))
@@ -169,26 +166,23 @@ DAY = [100 * hour + minute for hour in range(24) for minute in range(0, 60, 5)]
 
 
 class TestClockTimesWithoutAColon:
-    @pytest.mark.parametrize(("name", "step"), [("dep_time", 1), ("CRSDepTime", 7), ("x", 1)])
-    def test_whole_numbers_that_look_so_are_proposed_as_such(self, name, step):
-        column, notes = draft_one(raw("integer", DAY[::step] * 3), name)
+    def test_whole_numbers_that_look_so_are_proposed_as_such(self):
+        for name, step in [("dep_time", 1), ("CRSDepTime", 7), ("x", 1)]:
+            column, notes = draft_one(raw("integer", DAY[::step] * 3), name)
 
-        assert column == observed(Time, format="1435")
-        assert "declare it numeric" in notes[0]
+            assert column == observed(Time, format="1435")
+            assert "declare it numeric" in notes[0]
 
-    @pytest.mark.parametrize(
-        ("name", "values"),
-        [
+    def test_other_numbers_are_not(self):
+        for name, values in [
             ("x", DAY[::7]),
             ("travel_time", range(5, 300)),
             ("dep_time", [*DAY, 1275]),
             ("start_time", range(1990, 2024)),
             ("x", [100 * month + day for month in range(1, 13) for day in range(1, 29)]),
             ("x", range(0, 2400, 50)),
-        ],
-    )
-    def test_other_numbers_are_not(self, name, values):
-        assert isinstance(draft_one(raw("integer", [*values] * 3), name)[0], Numeric)
+        ]:
+            assert isinstance(draft_one(raw("integer", [*values] * 3), name)[0], Numeric)
 
     def test_numbers_with_a_missing_one_are_too(self):
         column, _ = draft_one(raw("float", [*DAY * 3, math.nan]), "dep_time")
@@ -207,36 +201,33 @@ class TestClockTimesWithoutAColon:
 
 
 class TestIdentifiers:
-    @pytest.mark.parametrize(
-        ("raw_column", "name"),
-        [
+    def test_what_differs_in_every_row_is_an_identifier(self):
+        for raw_column, name in [
             (raw("text", [f"u{i}" for i in range(50)]), "x"),
             (raw("integer", range(1000, 1050)), "x"),
             (raw("integer", range(0, 5000, 7)), "patient_id"),
             (raw("integer", range(0, 5000, 7)), "patientId"),
             (raw("text", [f"u{i // 1.5}" for i in range(3000)]), "x"),
-        ],
-    )
-    def test_what_differs_in_every_row_is_an_identifier(self, raw_column, name):
-        column, notes = draft_one(raw_column, name)
-        assert isinstance(column, Identifier)
-        assert "identifier" in notes[0]
+        ]:
+            column, notes = draft_one(raw_column, name)
+            assert isinstance(column, Identifier)
+            assert "identifier" in notes[0]
 
-    @pytest.mark.parametrize("name", ["x", "paid", "width"])
-    def test_unique_integers_of_another_name_are_numbers(self, name):
-        assert isinstance(draft_one(raw("integer", range(0, 5000, 7)), name)[0], Numeric)
+    def test_unique_integers_of_another_name_are_numbers(self):
+        for name in ["x", "paid", "width"]:
+            assert isinstance(draft_one(raw("integer", range(0, 5000, 7)), name)[0], Numeric)
 
 
 class TestKeysOfPersons:
-    @pytest.mark.parametrize("kind", ["integer", "text"])
-    def test_keys_with_several_rows_are_noted_with_the_remedy(self, kind):
-        values = [f"k{i // 4}" if kind == "text" else 70_000 + 13 * (i // 4) for i in range(400)]
+    def test_keys_with_several_rows_are_noted_with_the_remedy(self):
+        for kind in ["integer", "text"]:
+            values = [f"k{i // 4}" if kind == "text" else 70_000 + 13 * (i // 4) for i in range(400)]
 
-        column, notes = draft_one(raw(kind, values), "client_id")
+            column, notes = draft_one(raw(kind, values), "client_id")
 
-        assert isinstance(column, Identifier), "a draft that lists keys would name persons"
-        assert any("several rows" in note and "unit: client_id" in note for note in notes)
-        assert not any("k7" in note or "70013" in note for note in notes)
+            assert isinstance(column, Identifier), "a draft that lists keys would name persons"
+            assert any("several rows" in note and "unit: client_id" in note for note in notes)
+            assert not any("k7" in note or "70013" in note for note in notes)
 
     def test_other_keys_are_noted_and_stay_as_they_are(self):
         column, notes = draft_one(raw("integer", [70_000 + i // 4 for i in range(400)]), "shelf_no")
@@ -244,27 +235,22 @@ class TestKeysOfPersons:
         assert isinstance(column, Numeric)
         assert any("unit: shelf_no" in note for note in notes)
 
-    @pytest.mark.parametrize(
-        ("name", "values"),
-        [
+    def test_other_columns_are_not(self):
+        for name, values in [
             ("client_id", [*range(400)]),
             ("client_id", [i % 5 for i in range(400)]),
             ("client_id", [i % 30 for i in range(9000)]),
             ("age", [i // 4 for i in range(400)]),
-        ],
-    )
-    def test_other_columns_are_not(self, name, values):
-        assert not any("unit:" in note for note in draft_one(raw("integer", values), name)[1])
+        ]:
+            assert not any("unit:" in note for note in draft_one(raw("integer", values), name)[1])
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        "raw_column", [raw("other", ["canary", 1]), raw("duration", [1]), raw("text", ["canary\ud800"])]
-    )
-    def test_what_no_column_can_hold_is_refused_by_name(self, raw_column):
-        with pytest.raises(SchemaError, match="'x'") as caught:
-            draft_schema(RawTable({"x": raw_column}, raw_column.missing.size, Origin("pandas", {})))
-        assert "canary" not in str(caught.value)
+    def test_what_no_column_can_hold_is_refused_by_name(self):
+        for raw_column in [raw("other", ["canary", 1]), raw("duration", [1]), raw("text", ["canary\ud800"])]:
+            with pytest.raises(SchemaError, match="'x'") as caught:
+                draft_schema(RawTable({"x": raw_column}, raw_column.missing.size, Origin("pandas", {})))
+            assert "canary" not in str(caught.value)
 
 
 class TestAnyTable:

@@ -43,7 +43,7 @@ class TestRaw:
 
         assert Origin.from_json(json.loads(json.dumps(origin.to_json()))) == origin
 
-    @pytest.mark.parametrize("facts", [{}, {"container": "excel", "physical": {}}, {"container": "csv"}])
-    def test_malformed_origin_is_refused(self, facts: dict[str, object]) -> None:
-        with pytest.raises((KeyError, ValueError)):
-            Origin.from_json(facts)
+    def test_malformed_origin_is_refused(self) -> None:
+        for facts in [{}, {"container": "excel", "physical": {}}, {"container": "csv"}]:
+            with pytest.raises((KeyError, ValueError)):
+                Origin.from_json(facts)

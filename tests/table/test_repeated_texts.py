@@ -35,16 +35,16 @@ def cells(raw: RawColumn) -> list[str | None]:
 
 
 class TestTexts:
-    @pytest.mark.parametrize("texts", [TEXTS, [], [None, None], ["a"] * 3, [f"{i}" for i in range(300)]])
-    def test_come_back(self, texts: list[Any]) -> None:
-        raw = column(texts)
+    def test_come_back(self) -> None:
+        for texts in [TEXTS, [], [None, None], ["a"] * 3, [f"{i}" for i in range(300)]]:
+            raw = column(texts)
 
-        assert cells(raw) == texts
-        assert isinstance(raw.cells, RepeatedTexts)
-        assert len({*raw.cells.distinct}) == raw.cells.distinct.size
-        assert raw.cells.places.dtype == (np.uint8 if len(texts) < 257 else np.uint16)
-        for rows in (slice(1, 4), np.arange(len(texts))[::-2], np.arange(len(texts)) % 2 == 0):
-            assert cells(raw.take(rows)) == object_array(texts)[rows].tolist()
+            assert cells(raw) == texts
+            assert isinstance(raw.cells, RepeatedTexts)
+            assert len({*raw.cells.distinct}) == raw.cells.distinct.size
+            assert raw.cells.places.dtype == (np.uint8 if len(texts) < 257 else np.uint16)
+            for rows in (slice(1, 4), np.arange(len(texts))[::-2], np.arange(len(texts)) % 2 == 0):
+                assert cells(raw.take(rows)) == object_array(texts)[rows].tolist()
 
     def test_of_parts_are_those_of_all(self) -> None:
         parts = [column(TEXTS[:4]), column([None]), column([]), column(TEXTS[4:])]
@@ -107,9 +107,8 @@ class TestSources:
         assert raw.columns["n"].values.tolist() == [*range(11)]
         assert all(isinstance(raw.columns[name].cells, RepeatedTexts) for name in ("x", 'o"X', "X"))
 
-    @pytest.mark.parametrize(
-        "frame",
-        [
+    def test_frames_give_and_take_them(self) -> None:
+        for frame in [
             pd.DataFrame({"x": TEXTS}),
             pd.DataFrame({"x": pd.Series(TEXTS, dtype="string[python]")}),
             pd.DataFrame({"x": pd.Series(TEXTS, dtype="string[pyarrow]")}),
@@ -121,23 +120,20 @@ class TestSources:
             pa.table({"x": pa.chunked_array([TEXTS[:3], TEXTS[3:]]).dictionary_encode()}),
             pa.table({"x": pa.array(TEXTS, type=pa.string_view())}),
             pa.table({"x": pa.array(TEXTS, type=pa.large_string())}),
-        ],
-        ids=str,
-    )
-    def test_frames_give_and_take_them(self, frame: Any) -> None:
-        raw = read(frame)
-        again = write_like(raw.columns, raw.origin)
+        ]:
+            raw = read(frame)
+            again = write_like(raw.columns, raw.origin)
 
-        assert isinstance(raw.columns["x"].cells, RepeatedTexts)
-        assert cells(raw.columns["x"]) == TEXTS
-        if isinstance(frame, pd.DataFrame):
-            pd.testing.assert_frame_equal(again, frame)
-        elif isinstance(frame, pl.DataFrame):
-            assert again.equals(frame, null_equal=True)
-            assert again.schema == frame.schema
-        else:
-            assert again.column("x").to_pylist() == TEXTS
-            assert again.schema == frame.schema
+            assert isinstance(raw.columns["x"].cells, RepeatedTexts)
+            assert cells(raw.columns["x"]) == TEXTS
+            if isinstance(frame, pd.DataFrame):
+                pd.testing.assert_frame_equal(again, frame)
+            elif isinstance(frame, pl.DataFrame):
+                assert again.equals(frame, null_equal=True)
+                assert again.schema == frame.schema
+            else:
+                assert again.column("x").to_pylist() == TEXTS
+                assert again.schema == frame.schema
 
     def test_a_relation_gives_them(self) -> None:
         connection = duckdb.connect()

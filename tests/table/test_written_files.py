@@ -52,12 +52,14 @@ class TestFormulas:
             "\ufeff=1",
             "\U000e0020=1",
         ]
-        for text in cases:
-            header = text.replace("\r", "\t").replace("\n", "\t")
-            for name in ("t.csv", "t.tsv.gz"):
-                write_table({header: texts(text, "safe")}, tmp_path / name)
-                back = read_table(tmp_path / name)
-                assert list(back.columns) == ["'" + header]
+        headers = {
+            f"{text} {i}".replace("\r", "\t").replace("\n", "\t"): text for i, text in enumerate(cases)
+        }
+        for name in ("t.csv", "t.tsv.gz"):
+            write_table({header: texts(text, "safe") for header, text in headers.items()}, tmp_path / name)
+            back = read_table(tmp_path / name)
+            assert list(back.columns) == ["'" + header for header in headers]
+            for header, text in headers.items():
                 assert cells(back.columns["'" + header]) == ["'" + text, "safe"]
 
     def test_a_header_with_a_carriage_return_is_refused(self, tmp_path: Path) -> None:

@@ -140,17 +140,14 @@ class TestTunePrivately:
         with pytest.raises(ArgumentError, match="the third will do"):
             search(seed_of(2))
 
-    @pytest.mark.parametrize(
-        ("given", "what"),
-        [
+    def test_refuses_wrong_arguments(self):
+        for given, what in [
             ({"trials": 1}, "trials"),
             ({"score_share": 0}, "score_share"),
             ({"space": {"binz": [3]}}, "did you mean 'bins'"),
-        ],
-    )
-    def test_refuses_wrong_arguments(self, given, what):
-        with pytest.raises(ArgumentError, match=what):
-            search(0, **given)
+        ]:
+            with pytest.raises(ArgumentError, match=what):
+                search(0, **given)
 
     def test_refuses_what_it_cannot_account_for(self, tmp_path):
         table = people(50)

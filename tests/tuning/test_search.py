@@ -333,19 +333,16 @@ class TestObjective:
         # Half of the given distance for one; for the other, whose given distance is 0, what it is.
         assert relative.value({"tvd-1": 0.1, "spikes": 0.7}, given) == pytest.approx(0.5 * 2.0 + 0.3)
 
-    @pytest.mark.parametrize(
-        ("weights", "what"),
-        [
+    def test_refuses_weights_that_make_no_sense(self):
+        for weights, what in [
             ({"tvd-1": -1}, "weight"),
             ({"tvd-1": 0}, "above 0"),
             ({"tvd1": 1}, "did you mean 'tvd-1'"),
             ({"efficacy": 1}, "no best value"),
             (["tvd-1"], "mapping"),
-        ],
-    )
-    def test_refuses_weights_that_make_no_sense(self, weights, what):
-        with pytest.raises(ArgumentError, match=what):
-            Objective(weights=weights, metrics={})
+        ]:
+            with pytest.raises(ArgumentError, match=what):
+                Objective(weights=weights, metrics={})
 
     def test_affinity_is_left_out_of_the_usual_one_without_a_target(self):
         assert set(Objective().check(has_target=False).weights) == {"wasserstein-sliced", "query-error-3"}

@@ -43,21 +43,18 @@ class TestExactAnswers:
 
         assert column.histogram([0, 5], share=WHOLE, step="s", count_missing=True).values.tolist() == [2, 7]
 
-    @pytest.mark.parametrize(
-        "points",
-        [
+    def test_integers_are_exact_at_the_ends_of_64_bits(self):
+        for points in [
             np.array([2**64 - 1, 2**63, 5], dtype=np.uint64),
             np.array([-(2**63), 2**63 - 1, 0], dtype=np.int64),
-        ],
-    )
-    def test_integers_are_exact_at_the_ends_of_64_bits(self, points):
-        column, _ = curator(points)
-        edges = [-(2**63), -1, 6, 2**63 - 1, 2**63 + 1, 2**64 - 1, 2**64]
+        ]:
+            column, _ = curator(points)
+            edges = [-(2**63), -1, 6, 2**63 - 1, 2**63 + 1, 2**64 - 1, 2**64]
 
-        counts = column.histogram(edges, share=WHOLE, step="s").values
+            counts = column.histogram(edges, share=WHOLE, step="s").values
 
-        exact = [int(p) for p in points]
-        assert counts.tolist() == [sum(a <= x < b for x in exact) for a, b in itertools.pairwise(edges)]
+            exact = [int(p) for p in points]
+            assert counts.tolist() == [sum(a <= x < b for x in exact) for a, b in itertools.pairwise(edges)]
 
     def test_sums_of_places_are_those_of_the_cell_or_of_the_column(self):
         column, _ = curator([0.0, 0.5, 1.0, 1.5])
@@ -93,12 +90,12 @@ class TestExactAnswers:
             with pytest.raises(ArgumentError, match="ascending"):
                 column.histogram(edges, share=WHOLE, step="s")
 
-    @pytest.mark.parametrize(("power", "of"), [(-1, "cell"), (0.5, "cell"), (1, "bin")])
-    def test_other_sums_are_refused_as_a_value_could_add_more_than_one(self, power, of):
-        column, _ = curator([0.5])
+    def test_other_sums_are_refused_as_a_value_could_add_more_than_one(self):
+        for power, of in [(-1, "cell"), (0.5, "cell"), (1, "bin")]:
+            column, _ = curator([0.5])
 
-        with pytest.raises(ArgumentError, match="power must be"):
-            column.sums([0.0, 1.0], power=power, of=of, share=WHOLE, step="s")
+            with pytest.raises(ArgumentError, match="power must be"):
+                column.sums([0.0, 1.0], power=power, of=of, share=WHOLE, step="s")
 
     def test_a_cell_without_a_width_has_no_places(self):
         column, _ = curator([1.0])
@@ -151,22 +148,22 @@ class TestExactAnswers:
 
 
 class TestPayment:
-    @pytest.mark.parametrize("budget", [*BOTH, Budget.pure(1.0)])
-    def test_each_answer_costs_its_share_and_no_more(self, budget):
-        column, ledger = curator(np.arange(500.0), budget)
-        share = Fraction(1, 5)
-        edges = np.linspace(0, 500, 11).tolist()
+    def test_each_answer_costs_its_share_and_no_more(self):
+        for budget in [*BOTH, Budget.pure(1.0)]:
+            column, ledger = curator(np.arange(500.0), budget)
+            share = Fraction(1, 5)
+            edges = np.linspace(0, 500, 11).tolist()
 
-        column.histogram(edges, share=share, step="a")
-        column.sums(edges, power=1, of="cell", share=share, step="b")
-        column.quantiles(edges, [Fraction(1, 3), Fraction(2, 3)], share=share, step="c")
-        column.tree(Node(0.0, 500.0), threshold=10, most_leaves=20, share=share, step="d")
-        halves = [(0.0, 250.0), (250.0, 500.0)]
-        column.window(halves, enough=9, merits=[0.0, 0.0], log_weights=[0.0, 0.0], share=share, step="e")
+            column.histogram(edges, share=share, step="a")
+            column.sums(edges, power=1, of="cell", share=share, step="b")
+            column.quantiles(edges, [Fraction(1, 3), Fraction(2, 3)], share=share, step="c")
+            column.tree(Node(0.0, 500.0), threshold=10, most_leaves=20, share=share, step="d")
+            halves = [(0.0, 250.0), (250.0, 500.0)]
+            column.window(halves, enough=9, merits=[0.0, 0.0], log_weights=[0.0, 0.0], share=share, step="e")
 
-        spent = [part for _, _, part in ledger.by_step()]
-        assert [step for step, _, _ in ledger.by_step()] == ["a", "b", "c", "d", "e"]
-        assert all(float(share) * 0.999 < part <= float(share) for part in spent)
+            spent = [part for _, _, part in ledger.by_step()]
+            assert [step for step, _, _ in ledger.by_step()] == ["a", "b", "c", "d", "e"]
+            assert all(float(share) * 0.999 < part <= float(share) for part in spent)
 
     def test_nothing_is_answered_beyond_the_budget(self):
         column, _ = curator([1.0, 2.0], Budget.pure(1.0))

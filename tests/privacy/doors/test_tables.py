@@ -149,10 +149,10 @@ class TestMeasure:
         assert private.ledger.remaining == 0
         assert private.ledger.by_step()[1][1:] == (Fraction(1, 2), 0.5)
 
-    @pytest.mark.parametrize("share", [0, -0.5, 1.5])
-    def test_a_share_outside_its_range_is_refused(self, share):
-        with pytest.raises(ArgumentError, match="share"):
-            curator().measure([("a",)], share=share, step="s")
+    def test_a_share_outside_its_range_is_refused(self):
+        for share in [0, -0.5, 1.5]:
+            with pytest.raises(ArgumentError, match="share"):
+                curator().measure([("a",)], share=share, step="s")
 
 
 class TestChoose:
@@ -206,26 +206,30 @@ class TestChoose:
 
         assert abs(scores[0] - scores[1]) <= 1
 
-    @pytest.mark.parametrize("total", [1e3, 2.0**33, 2.0**44, 1e17, 1e300])
-    def test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is(self, total):
-        rng = np.random.default_rng(3)
-        clique = ("a", "c")
-        codes = [rng.integers(0, size, 50) for size in DOMAIN.sizes]
-        for _ in range(20):
-            estimate = rng.dirichlet(np.ones(DOMAIN.cells(clique))).reshape(DOMAIN.shape(clique)) * total
-            penalty, weight = total * rng.random(), float(10 * rng.random())
-            seen = []
-            for n in (49, 50):
-                private = Curator(
-                    MemoryEngine(EncodedTable(DOMAIN, tuple(c[:n] for c in codes))),
-                    Ledger(Budget.pure(1.0)),
-                    SeededNoise(0),
-                )
-                private._source.noisy_max = lambda s, scale, seen=seen: seen.append((float(s[0]), scale)) or 0
-                private.choose([clique], [estimate], weights=[weight], penalties=[penalty], share=1, step="s")
-            (one, scale), (other, _) = seen
-            # A choice with epsilon 1 divides by twice the sensitivity; the quotient is exact enough for 1e-15.
-            assert abs(one - other) <= scale / 2 * (1 + 1e-15)
+    def test_rounding_never_adds_to_the_sensitivity_however_large_what_is_believed_is(self):
+        for total in [1e3, 2.0**33, 2.0**44, 1e17, 1e300]:
+            rng = np.random.default_rng(3)
+            clique = ("a", "c")
+            codes = [rng.integers(0, size, 50) for size in DOMAIN.sizes]
+            for _ in range(20):
+                estimate = rng.dirichlet(np.ones(DOMAIN.cells(clique))).reshape(DOMAIN.shape(clique)) * total
+                penalty, weight = total * rng.random(), float(10 * rng.random())
+                seen = []
+                for n in (49, 50):
+                    private = Curator(
+                        MemoryEngine(EncodedTable(DOMAIN, tuple(c[:n] for c in codes))),
+                        Ledger(Budget.pure(1.0)),
+                        SeededNoise(0),
+                    )
+                    private._source.noisy_max = lambda s, scale, seen=seen: (
+                        seen.append((float(s[0]), scale)) or 0
+                    )
+                    private.choose(
+                        [clique], [estimate], weights=[weight], penalties=[penalty], share=1, step="s"
+                    )
+                (one, scale), (other, _) = seen
+                # A choice with epsilon 1 divides by twice the sensitivity; the quotient is exact enough for 1e-15.
+                assert abs(one - other) <= scale / 2 * (1 + 1e-15)
 
     def test_an_estimate_of_another_shape_is_refused_and_costs_nothing(self):
         private = curator()
@@ -273,25 +277,29 @@ def estimates() -> list[FloatArray]:
     return [rng.uniform(0, 100, WIDE.shape(pair)) for pair in PAIRS]
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_choice_among_some_is_the_one_among_them_alone(seed: int) -> None:
-    # So small a budget chooses nearly blindly.
-    kept = np.flatnonzero(SOME)
-    weights, penalties = np.arange(1.0, 7.0), np.arange(6.0)
+def test_a_choice_among_some_is_the_one_among_them_alone() -> None:
+    for seed in range(10):
+        # So small a budget chooses nearly blindly.
+        kept = np.flatnonzero(SOME)
+        weights, penalties = np.arange(1.0, 7.0), np.arange(6.0)
 
-    alone = wide_curator(seed=seed).choose(
-        [PAIRS[i] for i in kept],
-        [estimates()[i] for i in kept],
-        weights=weights[kept].tolist(),
-        penalties=penalties[kept].tolist(),
-        share=0.5,
-        step="s",
-    )
-    asked = Candidates(
-        wide_curator(seed=seed), PAIRS, estimates(), weights=weights.tolist(), penalties=penalties.tolist()
-    )
+        alone = wide_curator(seed=seed).choose(
+            [PAIRS[i] for i in kept],
+            [estimates()[i] for i in kept],
+            weights=weights[kept].tolist(),
+            penalties=penalties[kept].tolist(),
+            share=0.5,
+            step="s",
+        )
+        asked = Candidates(
+            wide_curator(seed=seed),
+            PAIRS,
+            estimates(),
+            weights=weights.tolist(),
+            penalties=penalties.tolist(),
+        )
 
-    assert asked.choose(share=0.5, step="s", among=SOME) == kept[alone]
+        assert asked.choose(share=0.5, step="s", among=SOME) == kept[alone]
 
 
 def test_without_noise_the_farthest_of_those_left_is_chosen() -> None:
@@ -352,14 +360,14 @@ def test_a_resumed_run_asks_for_the_same_choice_among_the_same_candidates() -> N
         others.choose(share=0.5, step="s", among=SOME)
 
 
-@pytest.mark.parametrize("among", [np.zeros(6, dtype=bool), np.ones(5, dtype=bool)])
-def test_a_choice_among_none_or_of_another_length_is_refused(among: np.ndarray) -> None:
-    private = wide_curator()
+def test_a_choice_among_none_or_of_another_length_is_refused() -> None:
+    for among in [np.zeros(6, dtype=bool), np.ones(5, dtype=bool)]:
+        private = wide_curator()
 
-    with pytest.raises(ArgumentError, match="at least one"):
-        Candidates(private, PAIRS, estimates()).choose(share=0.5, step="s", among=among)
+        with pytest.raises(ArgumentError, match="at least one"):
+            Candidates(private, PAIRS, estimates()).choose(share=0.5, step="s", among=among)
 
-    assert private.ledger.entries == ()
+        assert private.ledger.entries == ()
 
 
 def test_its_repr_shows_no_count() -> None:

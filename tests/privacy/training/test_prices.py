@@ -23,7 +23,6 @@ class TestPartOfDelta:
         [
             (1.0, 1e-5, 0.04, 300),
             (3.0, 1e-5, 1.0, 50),
-            (2.4, 1e-8, 0.002, 5000),
         ],
     )
     @pytest.mark.thorough

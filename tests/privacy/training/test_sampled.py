@@ -47,27 +47,22 @@ def random_setting(seed: int) -> tuple[float, float, int, float, float]:
     return training_noise(Fraction(mu) ** 2, rate, steps, part * delta), rate, steps, delta, part
 
 
-LOST_MOST = (72, 110, 44, 271, 194, 123, 76)
-"""Settings that lost more than 1 % of epsilon when a tenth of delta was always set aside."""
+LOST_MOST = (72, 194, 123)
+"""Some of the settings that lost more than 1 % of epsilon when a tenth of delta was always set aside."""
 
 
 class TestAgainstAnotherLibrary:
-    @pytest.mark.parametrize(
-        ("rate", "noise", "steps", "epsilon"),
-        [
+    def test_known_settings_lose_half_a_percent_at_most(self) -> None:
+        for rate, noise, steps, epsilon in [
             (0.01, 1.0, 2000, 2.585),
             (0.02, 2.0, 1000, 1.331),
             (0.005, 0.8, 5000, 3.182),
             (0.05, 4.0, 1000, 1.585),
-        ],
-    )
-    def test_known_settings_lose_half_a_percent_at_most(
-        self, rate: float, noise: float, steps: int, epsilon: float
-    ) -> None:
-        assert epsilon * 0.999 <= stated(noise, rate, steps) <= epsilon * 1.005
+        ]:
+            assert epsilon * 0.999 <= stated(noise, rate, steps) <= epsilon * 1.005
 
     # `benchmarks/accounting.py training` compares 300, of which none loses more than 0.36 %.
-    @pytest.mark.parametrize("seed", [*range(4), *LOST_MOST])
+    @pytest.mark.parametrize("seed", [0, 1, *LOST_MOST])
     @pytest.mark.thorough
     def test_random_settings_are_never_below_and_lose_half_a_percent_at_most(self, seed: int) -> None:
         noise, rate, steps, delta, part = random_setting(seed)
@@ -82,7 +77,6 @@ class TestAgainstAnotherLibrary:
     @pytest.mark.parametrize(
         ("noise", "rate", "steps", "part"),
         [
-            (1.0, 0.01, 2000, 1e-6),
             (0.6, 0.001, 3000, 1e-4),
             (0.7, 0.05, 1, 1e-6),
             (3.0, 1.0, 20, 1e-4),
@@ -125,11 +119,11 @@ class TestAgainstAnotherLibrary:
 
 
 class TestCost:
-    @pytest.mark.parametrize(("noise", "steps"), [(10.0, 50), (3.0, 1), (40.0, 3000)])
-    def test_without_sampling_is_that_of_the_gaussian(self, noise: float, steps: int) -> None:
-        mu = math.sqrt(steps) / noise
+    def test_without_sampling_is_that_of_the_gaussian(self) -> None:
+        for noise, steps in [(10.0, 50), (3.0, 1), (40.0, 3000)]:
+            mu = math.sqrt(steps) / noise
 
-        assert mu * (1 - 1e-3) <= training_mu(noise, 1.0, steps, 1e-8) <= mu * (1 + 1e-3)
+            assert mu * (1 - 1e-3) <= training_mu(noise, 1.0, steps, 1e-8) <= mu * (1 + 1e-3)
 
     def test_of_one_step_is_no_more_than_without_sampling(self) -> None:
         assert training_mu(1.0, 0.2, 1, 1e-6) < training_mu(1.0, 1.0, 1, 1e-6)
@@ -196,17 +190,15 @@ class TestSafeSide:
 
 class TestNoiseThatACostBuys:
     @pytest.mark.thorough
-    @pytest.mark.parametrize(
-        ("rate", "steps", "epsilon"), [(0.04, 300, 1.0), (0.005, 3000, 0.3), (1.0, 30, 2.0), (0.001, 50, 5.0)]
-    )
-    def test_costs_that_and_no_more(self, rate: float, steps: int, epsilon: float) -> None:
-        mu = mu_from_epsilon(epsilon, 9e-6)
+    def test_costs_that_and_no_more(self) -> None:
+        for rate, steps, epsilon in [(0.04, 300, 1.0), (0.005, 3000, 0.3), (1.0, 30, 2.0), (0.001, 50, 5.0)]:
+            mu = mu_from_epsilon(epsilon, 9e-6)
 
-        noise = training_noise(Fraction(mu) ** 2, rate, steps, 1e-6)
+            noise = training_noise(Fraction(mu) ** 2, rate, steps, 1e-6)
 
-        assert mu * (1 - 1e-5) <= training_mu(noise, rate, steps, 1e-6) <= mu
-        # Nothing less would do.
-        assert training_mu(noise * (1 - 1e-4), rate, steps, 1e-6) > mu * (1 - 1e-6)
+            assert mu * (1 - 1e-5) <= training_mu(noise, rate, steps, 1e-6) <= mu
+            # Nothing less would do.
+            assert training_mu(noise * (1 - 1e-4), rate, steps, 1e-6) > mu * (1 - 1e-6)
 
     def test_needs_eight_percent_less_than_by_renyi_divergences(self) -> None:
         mu = mu_from_epsilon(1.0, 9e-6)

@@ -62,18 +62,18 @@ def p_value(draws: np.ndarray, sigma: float) -> float:
 
 
 class TestDraws:
-    @pytest.mark.parametrize(
-        ("sigma", "source"),
-        [*((sigma, "secure") for sigma in SIGMAS), *((sigma, "seeded") for sigma in (SIGMAS[0], SIGMAS[-1]))],
-    )
-    def test_follow_the_discrete_gaussian(self, sigma: float, source: str) -> None:
-        drawn = gaussian_draws(DRAWS, sigma, os.urandom if source == "secure" else seeded())
+    def test_follow_the_discrete_gaussian(self) -> None:
+        for sigma, source in [
+            *((sigma, "secure") for sigma in SIGMAS),
+            *((sigma, "seeded") for sigma in (SIGMAS[0], SIGMAS[-1])),
+        ]:
+            drawn = gaussian_draws(DRAWS, sigma, os.urandom if source == "secure" else seeded())
 
-        assert p_value(drawn, sigma) > LEAST_P
+            assert p_value(drawn, sigma) > LEAST_P
 
-    @pytest.mark.parametrize(("sigma", "wrong"), [(33.3, 0.5), (33.3, 0.95), (33.3, 1.05), (1e6, 1.05)])
-    def test_of_a_wrong_scale_are_told_apart(self, sigma: float, wrong: float) -> None:
-        assert p_value(gaussian_draws(DRAWS, sigma * wrong, seeded()), sigma) < LEAST_P
+    def test_of_a_wrong_scale_are_told_apart(self) -> None:
+        for sigma, wrong in [(33.3, 0.5), (33.3, 0.95), (33.3, 1.05), (1e6, 1.05)]:
+            assert p_value(gaussian_draws(DRAWS, sigma * wrong, seeded()), sigma) < LEAST_P
 
     def test_on_a_wrong_grid_are_told_apart(self) -> None:
         # Twice as far apart, and with the same standard deviation.
@@ -112,32 +112,36 @@ class TestDraws:
 
 
 class TestStaircase:
-    @pytest.mark.parametrize("sigma", [1.0, 2.7, 3.5e9, 2.0**40, 1.0000001, 31.99999, 32.0])
-    def test_covers_the_bell_and_fills_all_units(self, sigma: float) -> None:
-        stairs = vector_samplers._staircase(sigma)
-        width = 1 << stairs.width_bits
+    def test_covers_the_bell_and_fills_all_units(self) -> None:
+        for sigma in [1.0, 2.7, 3.5e9, 2.0**40, 1.0000001, 31.99999, 32.0]:
+            stairs = vector_samplers._staircase(sigma)
+            width = 1 << stairs.width_bits
 
-        assert 512 * width >= 16 * sigma
-        assert sum(stairs.units) == 2**32
-        with mpmath.workdps(60):
-            for block in [0, 1, 100, 400, 510, 511, 512, 513, 600, 1022, 1023]:
-                start = (block - 512) * width
-                nearest = min(abs(start), abs(start + width - 1))
-                farthest = max(abs(start), abs(start + width - 1))
-                height = stairs.scale * mpmath.exp(-(mpmath.mpf(nearest) ** 2) / (2 * mpmath.mpf(sigma) ** 2))
-                assert stairs.units[block] >= height
-                least = stairs.scale * mpmath.exp(-(mpmath.mpf(farthest) ** 2) / (2 * mpmath.mpf(sigma) ** 2))
-                assert int(stairs.sure[block]) <= least / stairs.units[block] * mpmath.mpf(2) ** (
-                    64 - stairs.width_bits
-                )
+            assert 512 * width >= 16 * sigma
+            assert sum(stairs.units) == 2**32
+            with mpmath.workdps(60):
+                for block in [0, 1, 100, 400, 510, 511, 512, 513, 600, 1022, 1023]:
+                    start = (block - 512) * width
+                    nearest = min(abs(start), abs(start + width - 1))
+                    farthest = max(abs(start), abs(start + width - 1))
+                    height = stairs.scale * mpmath.exp(
+                        -(mpmath.mpf(nearest) ** 2) / (2 * mpmath.mpf(sigma) ** 2)
+                    )
+                    assert stairs.units[block] >= height
+                    least = stairs.scale * mpmath.exp(
+                        -(mpmath.mpf(farthest) ** 2) / (2 * mpmath.mpf(sigma) ** 2)
+                    )
+                    assert int(stairs.sure[block]) <= least / stairs.units[block] * mpmath.mpf(2) ** (
+                        64 - stairs.width_bits
+                    )
 
-    @pytest.mark.parametrize("sigma", [1.0, 1000.0, 3.5e9])
-    def test_gives_each_block_its_units_exactly(self, sigma: float) -> None:
-        stairs = vector_samplers._staircase(sigma)
-        given_units = stairs.cut.astype(np.int64)
-        np.add.at(given_units, stairs.other, (1 << 22) - stairs.cut.astype(np.int64))
+    def test_gives_each_block_its_units_exactly(self) -> None:
+        for sigma in [1.0, 1000.0, 3.5e9]:
+            stairs = vector_samplers._staircase(sigma)
+            given_units = stairs.cut.astype(np.int64)
+            np.add.at(given_units, stairs.other, (1 << 22) - stairs.cut.astype(np.int64))
 
-        assert tuple(given_units.tolist()) == stairs.units
+            assert tuple(given_units.tolist()) == stairs.units
 
     def test_loses_few_trials(self) -> None:
         stairs = vector_samplers._staircase(3.5e6)
@@ -189,15 +193,15 @@ class TestUndecided:
 
 
 class TestRecords:
-    @pytest.mark.parametrize("rate", [0.5, 1 / 256, 0.9999, 1e-4])
-    def test_are_taken_at_their_rate(self, rate: float) -> None:
-        n = 400_000
+    def test_are_taken_at_their_rate(self) -> None:
+        for rate in [0.5, 1 / 256, 0.9999, 1e-4]:
+            n = 400_000
 
-        taken = sampled_records(n, rate, os.urandom)
+            taken = sampled_records(n, rate, os.urandom)
 
-        assert stats.binomtest(taken.size, n, rate).pvalue > LEAST_P
-        assert (np.diff(taken) > 0).all()
-        assert stats.kstest(taken / n, "uniform").pvalue > LEAST_P
+            assert stats.binomtest(taken.size, n, rate).pvalue > LEAST_P
+            assert (np.diff(taken) > 0).all()
+            assert stats.kstest(taken / n, "uniform").pvalue > LEAST_P
 
     def test_are_all_taken_at_rate_one_and_no_more_than_none_of_none(self) -> None:
         assert sampled_records(1000, 1.0, os.urandom).size == 1000
@@ -219,17 +223,17 @@ class TestRecords:
 
 
 class TestSources:
-    @pytest.mark.parametrize("noise", [SecureNoise(), SeededNoise(1)])
-    def test_both_draw_for_training(self, noise: TrainingNoise) -> None:
-        assert isinstance(noise, TrainingNoise)
-        exact = np.arange(6, dtype=np.int64).reshape(2, 3) * 10**12
+    def test_both_draw_for_training(self) -> None:
+        for noise in [SecureNoise(), SeededNoise(1)]:
+            assert isinstance(noise, TrainingNoise)
+            exact = np.arange(6, dtype=np.int64).reshape(2, 3) * 10**12
 
-        noisy = noise.gaussian_vector(exact, 100.0)
+            noisy = noise.gaussian_vector(exact, 100.0)
 
-        assert noisy.shape == (2, 3)
-        assert (np.abs(noisy - exact) < 1700).all()
-        assert (noisy != exact).any()
-        assert (noise.gaussian_vector(exact, 0) == exact).all()
+            assert noisy.shape == (2, 3)
+            assert (np.abs(noisy - exact) < 1700).all()
+            assert (noisy != exact).any()
+            assert (noise.gaussian_vector(exact, 0) == exact).all()
 
     def test_a_seed_gives_the_same_for_a_spend_of_the_same_number(self) -> None:
         one, other = SeededNoise(5), SeededNoise(5)
@@ -246,7 +250,7 @@ class TestSources:
 
         assert (SeededNoise(1).gaussian_vector(ends, 2.0**40) > 0).all()
 
-    @pytest.mark.parametrize("sigma", [-1.0, 0.5, math.inf, 2.0**41])
-    def test_other_scales_are_refused(self, sigma: float) -> None:
-        with pytest.raises(ArgumentError):
-            SecureNoise().gaussian_vector(np.zeros(3, dtype=np.int64), sigma)
+    def test_other_scales_are_refused(self) -> None:
+        for sigma in [-1.0, 0.5, math.inf, 2.0**41]:
+            with pytest.raises(ArgumentError):
+                SecureNoise().gaussian_vector(np.zeros(3, dtype=np.int64), sigma)

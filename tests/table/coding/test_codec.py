@@ -92,28 +92,27 @@ class TestRoundTrip:
         assert again.domain == codec.domain
         assert again.domain.size("age") == 3
 
-    @pytest.mark.parametrize(
-        "change",
-        [
+    def test_altered_json_is_refused(self):
+        for change in [
             {"cuts": {}},
             {"cuts": {"work": [1]}},
             {"cuts": {"age": ["a"]}},
             {"cuts": 3},
             {"schema": {}},
             {"extra": 1},
-        ],
-    )
-    def test_altered_json_is_refused(self, change):
-        with pytest.raises(SchemaError):
-            Codec.from_json({**Codec.plan(ALL_KINDS).to_json(), **change})
+        ]:
+            with pytest.raises(SchemaError):
+                Codec.from_json({**Codec.plan(ALL_KINDS).to_json(), **change})
 
-    @pytest.mark.parametrize("step", ["1e300", "nan", "-1", "1/0", "9" * 401])
-    def test_a_number_of_another_notation_is_refused_unread(self, step):
+    def test_a_number_of_another_notation_is_refused_unread(self):
         """1e999999999 would take all memory."""
-        stored = {**Codec.plan(ALL_KINDS).to_json(), "roundness": {"age": [[step], [1.0, 0.0]]}}
+        for step in ["1e300", "nan", "-1", "1/0", "9" * 401]:
+            stored = {**Codec.plan(ALL_KINDS).to_json(), "roundness": {"age": [[step], [1.0, 0.0]]}}
 
-        with pytest.raises(SchemaError, match=r"cannot be read: (a step is no fraction|Fraction\(1, 0\))"):
-            Codec.from_json(stored)
+            with pytest.raises(
+                SchemaError, match=r"cannot be read: (a step is no fraction|Fraction\(1, 0\))"
+            ):
+                Codec.from_json(stored)
 
 
 class TestShapes:
@@ -140,10 +139,10 @@ class TestShapes:
                 EncodedTable(Domain(("a",), (1,)), (np.array([0]),)), np.random.default_rng(0)
             )
 
-    @pytest.mark.parametrize("bins", [0, True, "2"])
-    def test_bin_counts_are_checked(self, bins):
-        with pytest.raises(ArgumentError, match="bins"):
-            Codec.plan(ALL_KINDS, bins=bins)
+    def test_bin_counts_are_checked(self):
+        for bins in [0, True, "2"]:
+            with pytest.raises(ArgumentError, match="bins"):
+                Codec.plan(ALL_KINDS, bins=bins)
 
     def test_bins_that_do_not_span_the_domain_are_refused(self):
         with pytest.raises(SchemaError, match="'x' do not span"):

@@ -72,15 +72,17 @@ def test_values_and_ranges_of_ordered_columns():
             assert list(allowed("x", column, condition).spans) == spans
 
 
-@pytest.mark.parametrize(
-    ("condition", "first", "last"),
-    [((-0.5, 0.5), -0.5, 0.5), ((None, 0.25), -1.0, 0.25), ((0.25, 5), 0.25, None), ((-0.0, 1), 0.0, None)],
-)
-def test_ranges_of_real_numbers_include_their_ends(condition, first, last):
-    ((start, stop),) = allowed("x", REAL, condition).spans
+def test_ranges_of_real_numbers_include_their_ends():
+    for condition, first, last in [
+        ((-0.5, 0.5), -0.5, 0.5),
+        ((None, 0.25), -1.0, 0.25),
+        ((0.25, 5), 0.25, None),
+        ((-0.0, 1), 0.0, None),
+    ]:
+        ((start, stop),) = allowed("x", REAL, condition).spans
 
-    assert start == first
-    assert stop == (math.inf if last is None else math.nextafter(last, math.inf))
+        assert start == first
+        assert stop == (math.inf if last is None else math.nextafter(last, math.inf))
 
 
 def test_a_constant_real_column_is_its_value():
@@ -109,13 +111,13 @@ def test_categories_and_flags():
         assert allowed("x", column, condition).codes == codes
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, pd.NA, np.datetime64("NaT")])
-def test_missing_is_asked_for_by_any_value_that_means_it(missing):
-    for column in (AGE, JOB, Identifier(nullable=True)):
-        for condition in (missing, [missing]):
-            found = allowed("x", column, condition)
-            assert (found.missing, found.codes, found.spans) == (True, frozenset(), ())
-    assert allowed("x", AGE, [missing, 20]).spans == ((20, 21),)
+def test_missing_is_asked_for_by_any_value_that_means_it():
+    for missing in [None, math.nan, pd.NA, np.datetime64("NaT")]:
+        for column in (AGE, JOB, Identifier(nullable=True)):
+            for condition in (missing, [missing]):
+                found = allowed("x", column, condition)
+                assert (found.missing, found.codes, found.spans) == (True, frozenset(), ())
+        assert allowed("x", AGE, [missing, 20]).spans == ((20, 21),)
 
 
 def test_what_a_column_never_is_is_refused_with_the_reason():
@@ -162,20 +164,17 @@ def test_what_a_column_never_is_is_refused_with_the_reason():
         assert "'x'" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
+def test_a_domain_that_was_read_off_the_data_is_not_shown():
+    for column in [
         Numeric(17, 4321, integer=True, provenance="observed"),
         Categorical(("secret", "hidden"), open=True, provenance="observed"),
         Date(dt.date(2020, 4, 3), dt.date(2020, 12, 31), provenance="observed"),
-    ],
-)
-def test_a_domain_that_was_read_off_the_data_is_not_shown(column):
-    with pytest.raises(ArgumentError) as caught:
-        allowed("x", column, "1999-01-01" if column.kind == "date" else 9999)
+    ]:
+        with pytest.raises(ArgumentError) as caught:
+            allowed("x", column, "1999-01-01" if column.kind == "date" else 9999)
 
-    shown = str(caught.value)
-    assert not any(word in shown for word in ("17", "4321", "secret", "hidden", "2020"))
+        shown = str(caught.value)
+        assert not any(word in shown for word in ("17", "4321", "secret", "hidden", "2020"))
 
 
 def test_comparisons_are_read_from_text() -> None:

@@ -53,17 +53,17 @@ def rank_correlation(one: NDArray[Any], other: NDArray[Any]) -> float:
 
 
 class TestDependence:
-    @pytest.mark.parametrize("correlation", [0.95, -0.9, 0.7])
-    def test_rank_correlations_reach_those_of_normal_columns(self, correlation: float) -> None:
-        codes = codes_of(correlation)
-        columns = {"a": in_bins(codes[0]), "b": in_bins(codes[1])}
+    def test_rank_correlations_reach_those_of_normal_columns(self) -> None:
+        for correlation in [0.95, -0.9, 0.7]:
+            codes = codes_of(correlation)
+            columns = {"a": in_bins(codes[0]), "b": in_bins(codes[1])}
 
-        found, before = values(columns), apart(columns)
+            found, before = values(columns), apart(columns)
 
-        # Of normal columns: 6 / pi arcsin(r / 2). The standard error is below .004, so .03 is over seven of them.
-        real = 6 / np.pi * np.arcsin(correlation / 2)
-        assert rank_correlation(found["a"], found["b"]) == pytest.approx(real, abs=0.03)
-        assert abs(rank_correlation(before["a"], before["b"]) - real) > 0.03
+            # Of normal columns: 6 / pi arcsin(r / 2). The standard error is below .004, so .03 is over seven of them.
+            real = 6 / np.pi * np.arcsin(correlation / 2)
+            assert rank_correlation(found["a"], found["b"]) == pytest.approx(real, abs=0.03)
+            assert abs(rank_correlation(before["a"], before["b"]) - real) > 0.03
 
     def test_columns_that_depend_on_each_other_little_keep_their_draws(self) -> None:
         codes = codes_of(0.05)
@@ -149,14 +149,14 @@ class TestWhatStays:
         assert np.array_equal(np.sort(found["a"].values[~gaps]), np.sort(before["a"][~gaps]))
         assert rank_correlation(found["a"].values[~gaps], found["b"].values[~gaps]) > 0.85
 
-    @pytest.mark.parametrize("n", [0, 1, 150])
-    def test_few_rows_keep_their_draws(self, n: int) -> None:
-        codes = codes_of(0.9, n=400)
-        columns = {"a": in_bins(codes[0][:n]), "b": in_bins(codes[1][:n])}
+    def test_few_rows_keep_their_draws(self) -> None:
+        for n in [0, 1, 150]:
+            codes = codes_of(0.9, n=400)
+            columns = {"a": in_bins(codes[0][:n]), "b": in_bins(codes[1][:n])}
 
-        found, before = values(columns), apart(columns)
+            found, before = values(columns), apart(columns)
 
-        assert all(np.array_equal(found[name], before[name]) for name in columns)
+            assert all(np.array_equal(found[name], before[name]) for name in columns)
 
     def test_columns_without_a_value_or_with_one_bin_change_nothing(self) -> None:
         codes = codes_of(0.9)

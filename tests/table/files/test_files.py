@@ -90,13 +90,13 @@ class TestRoundTrips:
         assert back.origin.physical == table.origin.physical
 
     @pytest.mark.thorough
-    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".arrow"])
-    def test_no_rows_come_back_with_all_names(self, suffix: str, tmp_path: Path) -> None:
-        table = from_frame(TABLE.slice(0, 0))
-        write_table(table.columns, tmp_path / f"t{suffix}", table.origin)
-        back = read_table(tmp_path / f"t{suffix}")
+    def test_no_rows_come_back_with_all_names(self, tmp_path: Path) -> None:
+        for suffix in [".csv", ".tsv", ".parquet", ".arrow"]:
+            table = from_frame(TABLE.slice(0, 0))
+            write_table(table.columns, tmp_path / f"t{suffix}", table.origin)
+            back = read_table(tmp_path / f"t{suffix}")
 
-        assert (back.n_rows, list(back.columns)) == (0, TABLE.column_names)
+            assert (back.n_rows, list(back.columns)) == (0, TABLE.column_names)
 
     def test_a_single_column_with_gaps_keeps_its_rows(self, tmp_path: Path) -> None:
         write_table({"x": texts("a", None, "", None)}, tmp_path / "t.csv")
@@ -146,11 +146,11 @@ class TestRoundTrips:
 
 
 class TestPaths:
-    @pytest.mark.parametrize("name", ["t.xlsx", "t.parquet.gz", "t.csv.bz2", ".csv"])
-    def test_other_suffixes_are_refused_with_those_supported(self, name: str, tmp_path: Path) -> None:
-        for action in (read_table, lambda p: write_table({"x": texts("a")}, p)):
-            with pytest.raises(ArgumentError, match=r"\.parquet"):
-                action(tmp_path / name)
+    def test_other_suffixes_are_refused_with_those_supported(self, tmp_path: Path) -> None:
+        for name in ["t.xlsx", "t.parquet.gz", "t.csv.bz2", ".csv"]:
+            for action in (read_table, lambda p: write_table({"x": texts("a")}, p)):
+                with pytest.raises(ArgumentError, match=r"\.parquet"):
+                    action(tmp_path / name)
 
     def test_absent_files_and_folders_are_named(self, tmp_path: Path) -> None:
         (tmp_path / "d.csv").mkdir()

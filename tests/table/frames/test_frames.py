@@ -26,21 +26,26 @@ CANARY = "zebra-canary-7731"
 
 
 class TestWidening:
-    @pytest.mark.parametrize(("largest", "dtype"), [(5, "float64"), (2**60, "Int64")])
-    def test_plain_integers_with_gaps_widen_without_loss(self, largest: int, dtype: str) -> None:
-        physical = PhysicalType("integer", "int64")
-        column = RawColumn(np.array([largest, 0]), np.array([False, True]), physical)
-        series = to_frame({"x": column}, Origin("pandas", {"x": physical}))["x"]
+    def test_plain_integers_with_gaps_widen_without_loss(self) -> None:
+        for largest, dtype in [(5, "float64"), (2**60, "Int64")]:
+            physical = PhysicalType("integer", "int64")
+            column = RawColumn(np.array([largest, 0]), np.array([False, True]), physical)
+            series = to_frame({"x": column}, Origin("pandas", {"x": physical}))["x"]
 
-        assert series.dtype == dtype
-        assert int(series[0]) == largest
+            assert series.dtype == dtype
+            assert int(series[0]) == largest
 
-    @pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
-    def test_values_beyond_a_narrow_integer_type_widen(self, container: Any) -> None:
-        physical = PhysicalType("integer", {"pandas": "int8", "polars": "Int8", "pyarrow": "int8"}[container])
-        column = RawColumn(np.array([1000, -1]), np.zeros(2, dtype=bool), physical)
+    def test_values_beyond_a_narrow_integer_type_widen(self) -> None:
+        for container in ["pandas", "polars", "pyarrow"]:
+            physical = PhysicalType(
+                "integer", {"pandas": "int8", "polars": "Int8", "pyarrow": "int8"}[container]
+            )
+            column = RawColumn(np.array([1000, -1]), np.zeros(2, dtype=bool), physical)
 
-        assert list(to_frame({"x": column}, Origin(container, {"x": physical}))["x"].to_numpy()) == [1000, -1]
+            assert list(to_frame({"x": column}, Origin(container, {"x": physical}))["x"].to_numpy()) == [
+                1000,
+                -1,
+            ]
 
     def test_a_float_becomes_the_decimal_that_it_stands_for(self) -> None:
         physical = PhysicalType("decimal", "decimal128(10, 2)", scale=2)
@@ -56,14 +61,14 @@ class TestWidening:
 
         assert frame["x"].tolist() == [0.5]
 
-    @pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
-    def test_surrogate_numbers_replace_identifiers_of_any_type(self, container: Any) -> None:
-        column = RawColumn(np.arange(1, 3), np.zeros(2, dtype=bool), PhysicalType("integer", "int64"))
-        for kind in ("other", "datetime", "date"):
-            frame = to_frame({"x": column}, Origin(container, {"x": PhysicalType(kind, "object")}))
-            assert list(frame["x"].to_numpy()) == [1, 2]
-        frame = to_frame({"x": column}, Origin(container, {"x": PhysicalType("text", "object")}))
-        assert list(frame["x"].to_numpy()) == ["1", "2"]
+    def test_surrogate_numbers_replace_identifiers_of_any_type(self) -> None:
+        for container in ["pandas", "polars", "pyarrow"]:
+            column = RawColumn(np.arange(1, 3), np.zeros(2, dtype=bool), PhysicalType("integer", "int64"))
+            for kind in ("other", "datetime", "date"):
+                frame = to_frame({"x": column}, Origin(container, {"x": PhysicalType(kind, "object")}))
+                assert list(frame["x"].to_numpy()) == [1, 2]
+            frame = to_frame({"x": column}, Origin(container, {"x": PhysicalType("text", "object")}))
+            assert list(frame["x"].to_numpy()) == ["1", "2"]
 
 
 class TestOtherLibraries:
@@ -78,32 +83,32 @@ class TestOtherLibraries:
         assert [p.kind for p in table.origin.physical.values()] == ["integer", "text", "decimal", "integer"]
         assert table.columns["c"].values.tolist() == [Decimal("1.50")]
 
-    @pytest.mark.parametrize("library", ["duckdb", "polars"])
-    def test_no_cell_decides_how_whole_numbers_of_128_bits_are_read(self, library: str) -> None:
-        import duckdb
+    def test_no_cell_decides_how_whole_numbers_of_128_bits_are_read(self) -> None:
+        for library in ["duckdb", "polars"]:
+            import duckdb
 
-        column, types, points = Numeric(-5, 2**63 - 1, integer=True), set(), []
-        for cells in ([3, 4], [3, 2**63 + 1], [3, 2**100], [-(2**100), 2**63 + 1]):
-            if library == "polars":
-                table = from_frame(pl.DataFrame({"x": pl.Series(cells, dtype=pl.Int128)}))
-            else:
-                numbers = ", ".join(f"{c}::HUGEINT" for c in cells)
-                table = from_frame(duckdb.sql(f"SELECT unnest([{numbers}]) AS x"))
-            types.add((table.columns["x"].physical, table.columns["x"].values.dtype))
-            points.append(ordered_points(column, table.columns["x"])[0].tolist())
+            column, types, points = Numeric(-5, 2**63 - 1, integer=True), set(), []
+            for cells in ([3, 4], [3, 2**63 + 1], [3, 2**100], [-(2**100), 2**63 + 1]):
+                if library == "polars":
+                    table = from_frame(pl.DataFrame({"x": pl.Series(cells, dtype=pl.Int128)}))
+                else:
+                    numbers = ", ".join(f"{c}::HUGEINT" for c in cells)
+                    table = from_frame(duckdb.sql(f"SELECT unnest([{numbers}]) AS x"))
+                types.add((table.columns["x"].physical, table.columns["x"].values.dtype))
+                points.append(ordered_points(column, table.columns["x"])[0].tolist())
 
-        assert len(types) == 1
-        assert points == [[3, 4], [3, 2**63 - 1], [3, 2**63 - 1], [-5, 2**63 - 1]]
+            assert len(types) == 1
+            assert points == [[3, 4], [3, 2**63 - 1], [3, 2**63 - 1], [-5, 2**63 - 1]]
 
-    @pytest.mark.parametrize("stored", ["TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMPTZ"])
-    def test_times_without_end_are_beyond_all_others(self, stored: str) -> None:
-        import duckdb
+    def test_times_without_end_are_beyond_all_others(self) -> None:
+        for stored in ["TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMPTZ"]:
+            import duckdb
 
-        cells = ", ".join(f"'{c}'::{stored}" for c in ("infinity", "-infinity", "1970-01-01")) + ", NULL"
-        column = from_frame(duckdb.sql(f"SELECT unnest([{cells}]) AS x")).columns["x"]
+            cells = ", ".join(f"'{c}'::{stored}" for c in ("infinity", "-infinity", "1970-01-01")) + ", NULL"
+            column = from_frame(duckdb.sql(f"SELECT unnest([{cells}]) AS x")).columns["x"]
 
-        assert column.values.tolist()[:3] == [2**63 - 1, 1 - 2**63, 0]
-        assert column.missing.tolist() == [False, False, False, True]
+            assert column.values.tolist()[:3] == [2**63 - 1, 1 - 2**63, 0]
+            assert column.missing.tolist() == [False, False, False, True]
 
     def test_a_narwhals_frame_is_read(self) -> None:
         import narwhals as nw
@@ -130,60 +135,54 @@ class TestNames:
 
             assert list(round_trip(frame).columns) == [name, "other"]
 
-    @pytest.mark.parametrize(
-        "frame",
-        [pd.DataFrame([[1, 2]], columns=["x", "x"]), pa.table([[1], [2]], names=["x", "x"])],
-        ids=type,
-    )
-    def test_repeated_names_are_refused_by_name(self, frame: Any) -> None:
-        with pytest.raises(DataError, match="'x'"):
-            from_frame(frame)
+    def test_repeated_names_are_refused_by_name(self) -> None:
+        for frame in [pd.DataFrame([[1, 2]], columns=["x", "x"]), pa.table([[1], [2]], names=["x", "x"])]:
+            with pytest.raises(DataError, match="'x'"):
+                from_frame(frame)
 
-    @pytest.mark.parametrize("frame", [pd.DataFrame(index=[1]), pl.DataFrame(), pa.table({})], ids=type)
-    def test_no_columns_are_refused(self, frame: Any) -> None:
-        with pytest.raises(DataError, match="no columns"):
-            from_frame(frame)
+    def test_no_columns_are_refused(self) -> None:
+        for frame in [pd.DataFrame(index=[1]), pl.DataFrame(), pa.table({})]:
+            with pytest.raises(DataError, match="no columns"):
+                from_frame(frame)
 
-    @pytest.mark.parametrize("names", [[0, 1], ["a", None], [("a", "b"), ("a", "c")]])
-    def test_names_that_are_not_text_are_refused_with_the_remedy(self, names: list[Any]) -> None:
-        with pytest.raises(DataError, match=r"frame\.columns ="):
-            from_frame(pd.DataFrame([[1, 2]], columns=names))
+    def test_names_that_are_not_text_are_refused_with_the_remedy(self) -> None:
+        for names in [[0, 1], ["a", None], [("a", "b"), ("a", "c")]]:
+            with pytest.raises(DataError, match=r"frame\.columns ="):
+                from_frame(pd.DataFrame([[1, 2]], columns=names))
 
 
 class TestRows:
-    @pytest.mark.parametrize(
-        "frame", [POLARS, ARROW, POLARS.drop("Int128").to_pandas()], ids=["polars", "arrow", "pandas"]
-    )
-    def test_no_rows_keep_the_types(self, frame: Any) -> None:
-        if isinstance(frame, pl.DataFrame):
-            frame = frame.drop("enum")
-        back = round_trip(frame[:0])
+    def test_no_rows_keep_the_types(self) -> None:
+        for frame in [POLARS, ARROW, POLARS.drop("Int128").to_pandas()]:
+            if isinstance(frame, pl.DataFrame):
+                frame = frame.drop("enum")
+            back = round_trip(frame[:0])
 
-        assert len(back) == 0
-        if isinstance(frame, pd.DataFrame):
-            assert list(back.columns) == list(frame.columns)
-        else:
-            assert back.schema == frame.schema
+            assert len(back) == 0
+            if isinstance(frame, pd.DataFrame):
+                assert list(back.columns) == list(frame.columns)
+            else:
+                assert back.schema == frame.schema
 
 
 class TestErrors:
-    @pytest.mark.parametrize("dtype", ["object", "string[python]", "category"])
-    def test_a_lone_surrogate_is_unreadable_and_changes_no_other_cell(self, dtype: str) -> None:
-        texts = pd.Series(["a\ud800", "x", None, "x"], dtype=object)
-        known = pd.Index(["a\ud800", "x"], dtype=object)
-        cells = (
-            pd.Series(pd.Categorical.from_codes([0, 1, -1, 1], categories=known))
-            if dtype == "category"
-            else texts.astype(dtype)
-        )
+    def test_a_lone_surrogate_is_unreadable_and_changes_no_other_cell(self) -> None:
+        for dtype in ["object", "string[python]", "category"]:
+            texts = pd.Series(["a\ud800", "x", None, "x"], dtype=object)
+            known = pd.Index(["a\ud800", "x"], dtype=object)
+            cells = (
+                pd.Series(pd.Categorical.from_codes([0, 1, -1, 1], categories=known))
+                if dtype == "category"
+                else texts.astype(dtype)
+            )
 
-        column = from_frame(pd.DataFrame({"job": cells})).columns["job"]
+            column = from_frame(pd.DataFrame({"job": cells})).columns["job"]
 
-        assert column.physical.kind == "text"
-        assert column.missing.tolist() == [True, False, True, False]
-        assert column.unreadable is not None
-        assert column.unreadable.tolist() == [True, False, False, False]
-        assert column.values[1] == "x"
+            assert column.physical.kind == "text"
+            assert column.missing.tolist() == [True, False, True, False]
+            assert column.unreadable is not None
+            assert column.unreadable.tolist() == [True, False, False, False]
+            assert column.values[1] == "x"
 
     def test_a_failing_library_is_not_quoted(self) -> None:
         def fail(_: Any) -> Any:

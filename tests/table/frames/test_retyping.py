@@ -62,19 +62,19 @@ def empty(n: int) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("library", "n"), [(0, 0), (0, 30), (1, 1)])
 @pytest.mark.thorough
-def test_they_are_learned_as_missing(library: int, n: int) -> None:
-    release = st.Independent(epsilon=5.0, seed=0).fit(empty(n)[library], st.Schema(COLUMNS))
+def test_they_are_learned_as_missing() -> None:
+    for library, n in [(0, 0), (0, 30), (1, 1)]:
+        release = st.Independent(epsilon=5.0, seed=0).fit(empty(n)[library], st.Schema(COLUMNS))
 
-    made = release.sample(20, seed=0)
-    names = made.column_names if isinstance(made, pa.Table) else list(made)
-    assert names == list(COLUMNS)
-    # Seeded; with fewer records noise may hide that nothing is there.
-    if n == 30:
-        whole, missing = release.marginals([("whole",), ("text",)])
-        assert whole[-1] > whole[:-1].sum()
-        assert missing[-1] > missing[:-1].sum()
+        made = release.sample(20, seed=0)
+        names = made.column_names if isinstance(made, pa.Table) else list(made)
+        assert names == list(COLUMNS)
+        # Seeded; with fewer records noise may hide that nothing is there.
+        if n == 30:
+            whole, missing = release.marginals([("whole",), ("text",)])
+            assert whole[-1] > whole[:-1].sum()
+            assert missing[-1] > missing[:-1].sum()
 
 
 @pytest.mark.thorough
@@ -374,30 +374,25 @@ class TestStoredOtherwise:
         assert "no cell can be read as the declared kind, so all their records are left out" in told
         assert "some cells are missing though the column is not nullable" in told
 
-    @pytest.mark.parametrize(
-        ("name", "cells", "told"),
-        [
+    def test_what_holds_nothing_declared_is_not_refused_but_told(self) -> None:
+        for name, cells, told in [
             ("day", [20200203], "no cell can be read as the declared kind"),
             ("whole", [dt.datetime(2020, 2, 3)], "no cell can be read as the declared kind"),
             ("text", [dt.datetime(2020, 2, 3)], "no value is a declared category"),
             ("text", [True], "no value is a declared category"),
             ("moment", [dt.timedelta(days=3)], "no cell can be read as the declared kind"),
-        ],
-    )
-    def test_what_holds_nothing_declared_is_not_refused_but_told(
-        self, name: str, cells: list[Any], told: str
-    ) -> None:
-        # One cell may have made the type of all, so that a refusal would tell of it.
-        frame, schema = pd.DataFrame({"x": cells * 20}), st.Schema({"x": COLUMNS[name]})
+        ]:
+            # One cell may have made the type of all, so that a refusal would tell of it.
+            frame, schema = pd.DataFrame({"x": cells * 20}), st.Schema({"x": COLUMNS[name]})
 
-        with pytest.warns(
-            CoercionWarning, match=rf"column 'x': {told}, so all become missing; check .* in the schema"
-        ):
-            release = st.Independent(epsilon=5.0, seed=0).fit(frame, schema)
+            with pytest.warns(
+                CoercionWarning, match=rf"column 'x': {told}, so all become missing; check .* in the schema"
+            ):
+                release = st.Independent(epsilon=5.0, seed=0).fit(frame, schema)
 
-        assert release.marginals([("x",)])[0][-1] > 10
-        with pytest.raises(DataError, match=told):
-            st.Independent(epsilon=5.0, seed=0).fit(frame, schema, strict=True)
+            assert release.marginals([("x",)])[0][-1] > 10
+            with pytest.raises(DataError, match=told):
+                st.Independent(epsilon=5.0, seed=0).fit(frame, schema, strict=True)
 
 
 def test_columns_of_the_declared_kind_are_left_as_they_are() -> None:

@@ -52,23 +52,20 @@ class Failing(Fold[RawTable]):
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        ("error", "kind", "message"),
-        [
+    def test_are_answers_without_a_cell_and_without_a_traceback(self) -> None:
+        for error, kind, message in [
             (ValueError("secret cell"), DataError, "ValueError"),
             (MemoryError("secret cell"), ResourceError, "not enough memory"),
             (SchemaError("column 'a' is absent"), SchemaError, "column 'a' is absent"),
-        ],
-    )
-    def test_are_answers_without_a_cell_and_without_a_traceback(self, error, kind, message) -> None:
-        task = ((), Schema({"a": Boolean()}), None, Failing(error))
+        ]:
+            task = ((), Schema({"a": Boolean()}), None, Failing(error))
 
-        answer = processes._run(task)
+            answer = processes._run(task)
 
-        assert type(answer) is kind
-        assert message in str(answer)
-        assert "secret" not in str(answer)
-        assert answer.__traceback__ is answer.__cause__ is answer.__context__ is None
+            assert type(answer) is kind
+            assert message in str(answer)
+            assert "secret" not in str(answer)
+            assert answer.__traceback__ is answer.__cause__ is answer.__context__ is None
 
 
 @pytest.fixture

@@ -113,16 +113,13 @@ def test_comparisons_are_refused_exactly_if_no_row_satisfies_them(seed):
             Schema(columns, rules=Rules(require=required))
 
 
-@pytest.mark.parametrize(
-    ("text", "only_compares"),
-    [
+def test_an_expression_knows_whether_it_only_compares():
+    for text, only_compares in [
         ("a < b and not (b between 1 and 2 or c in ('p') or a is null)", True),
         ("start > DATE '2020-01-01'", True),
         ("a + 1 < b", False),
         ("coalesce(a, 1) < b", False),
         ("c::INTEGER < b", False),
         ("CASE WHEN a < b THEN c = 'p' END", False),
-    ],
-)
-def test_an_expression_knows_whether_it_only_compares(text, only_compares):
-    assert read_expression(text, tuple(WIDE)).only_compares is only_compares
+    ]:
+        assert read_expression(text, tuple(WIDE)).only_compares is only_compares

@@ -103,16 +103,16 @@ class TestBands:
         expected = """CASE WHEN "age" IS NULL THEN NULL WHEN "age" < 18 THEN 'child' ELSE 'adult' END"""
         assert derived({"age": age, "group": group}) == {"group": expected}
 
-    @pytest.mark.parametrize("change", ["overlap", "few"])
-    def test_labels_that_overlap_or_hardly_occur_have_none(self, change):
-        age = np.random.default_rng(0).permutation(N)
-        group = np.where(age < 18, "child", "adult")
-        if change == "overlap":
-            group[np.argmax(age)] = "child"
-        else:
-            group = np.where(age >= N - 3, "oldest", "other")
+    def test_labels_that_overlap_or_hardly_occur_have_none(self):
+        for change in ["overlap", "few"]:
+            age = np.random.default_rng(0).permutation(N)
+            group = np.where(age < 18, "child", "adult")
+            if change == "overlap":
+                group[np.argmax(age)] = "child"
+            else:
+                group = np.where(age >= N - 3, "oldest", "other")
 
-        assert derived({"age": age, "group": group}) == {}
+            assert derived({"age": age, "group": group}) == {}
 
 
 class TestFollowers:

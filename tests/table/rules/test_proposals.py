@@ -83,9 +83,9 @@ def test_one_row_that_breaks_a_rule_takes_it_away():
     assert rules == Rules(derive={"sum_of_3": EXPECTED.derive["sum_of_3"]}, provenance="observed")
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame({"x": range(5)}), table().iloc[:10], table()[["a"]]])
-def test_small_tables_and_single_columns_have_none(frame):
-    assert draft_with_rules(read(frame))[2] is None
+def test_small_tables_and_single_columns_have_none():
+    for frame in [pd.DataFrame({"x": range(5)}), table().iloc[:10], table()[["a"]]]:
+        assert draft_with_rules(read(frame))[2] is None
 
 
 @pytest.mark.thorough
@@ -155,11 +155,11 @@ def test_a_total_of_many_parts_and_a_fee_is_found_and_columns_of_one_value_are_l
     assert draft_with_rules(read(frame))[2] is None
 
 
-@pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_numbers_that_cannot_be_squared_are_no_parts_and_hide_no_total(size: float) -> None:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({name: np.round(rng.exponential(20, N), 2) for name in "abcde"})
-    frame["odd"] = rng.choice([0.0, size], N)
-    frame["total"] = (frame[[*"abcde"]].sum(axis=1) + 2).round(2)
+def test_numbers_that_cannot_be_squared_are_no_parts_and_hide_no_total() -> None:
+    for size in [1e-200, 1e200]:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({name: np.round(rng.exponential(20, N), 2) for name in "abcde"})
+        frame["odd"] = rng.choice([0.0, size], N)
+        frame["total"] = (frame[[*"abcde"]].sum(axis=1) + 2).round(2)
 
-    assert draft_with_rules(read(frame))[2].derive == {"total": '"a" + "b" + "c" + "d" + "e" + 2'}
+        assert draft_with_rules(read(frame))[2].derive == {"total": '"a" + "b" + "c" + "d" + "e" + 2'}

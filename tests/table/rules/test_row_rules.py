@@ -117,9 +117,8 @@ class TestOrders:
             0, 60, integer=True, nullable=True, provenance="observed"
         )
 
-    @pytest.mark.parametrize(
-        ("first", "second", "expected"),
-        [
+    def test_steps_have_a_common_one(self):
+        for first, second, expected in [
             (Numeric(0, 9, step=0.25), Numeric(0, 9, step=0.5), Numeric(0.0, 9.0, step=0.25)),
             (Numeric(0, 9, step=0.25), Numeric(0, 9, decimals=1), Numeric(0.0, 9.0, step=0.05)),
             (Numeric(0, 9, step=0.1), Numeric(0, 9, decimals=2), Numeric(0.0, 9.0, decimals=2)),
@@ -130,29 +129,27 @@ class TestOrders:
             ),
             (Numeric(0, 9, integer=True), Numeric(0, 9, decimals=1), Numeric(0.0, 9.0, decimals=1)),
             (Numeric(0, 9), Numeric(0, 9, decimals=1), Numeric(0.0, 9.0)),
-        ],
-    )
-    def test_steps_have_a_common_one(self, first, second, expected):
-        assert schema({"a": first, "b": second}, order=[["a", "b"]]).learned_schema["b"] == expected
+        ]:
+            assert schema({"a": first, "b": second}, order=[["a", "b"]]).learned_schema["b"] == expected
 
-    @pytest.mark.parametrize("narrowest", ["a", "b", "c"])
-    def test_every_pattern_of_missing_cells_of_a_chain_comes_back(self, narrowest):
-        values = [1, 3, None]
-        cases = [(a, b, c) for a in values for b in (3, 4, None) for c in (4, 7, None)]
-        frame = pd.DataFrame(cases, columns=["a", "b", "c"], dtype="Int64")
-        column = Numeric(0, 9, integer=True, nullable=True)
-        columns = {"a": column, "b": column, "c": column}
-        columns[narrowest] = Numeric(0, 8, integer=True, nullable=True)
-        found = schema(columns, order=[["a", "b", "c"]])
-        assert {*found.compiled.distances} == {*"abc"} - {narrowest}
+    def test_every_pattern_of_missing_cells_of_a_chain_comes_back(self):
+        for narrowest in ["a", "b", "c"]:
+            values = [1, 3, None]
+            cases = [(a, b, c) for a in values for b in (3, 4, None) for c in (4, 7, None)]
+            frame = pd.DataFrame(cases, columns=["a", "b", "c"], dtype="Int64")
+            column = Numeric(0, 9, integer=True, nullable=True)
+            columns = {"a": column, "b": column, "c": column}
+            columns[narrowest] = Numeric(0, 8, integer=True, nullable=True)
+            found = schema(columns, order=[["a", "b", "c"]])
+            assert {*found.compiled.distances} == {*"abc"} - {narrowest}
 
-        rows, kept, _ = completed(found, learned(found, frame))
+            rows, kept, _ = completed(found, learned(found, frame))
 
-        assert kept.all()
-        for name in frame:
-            np.testing.assert_array_equal(rows[name].missing, frame[name].isna())
-            here = ~rows[name].missing
-            np.testing.assert_array_equal(rows[name].values[here], frame[name].dropna().astype(int))
+            assert kept.all()
+            for name in frame:
+                np.testing.assert_array_equal(rows[name].missing, frame[name].isna())
+                here = ~rows[name].missing
+                np.testing.assert_array_equal(rows[name].values[here], frame[name].dropna().astype(int))
 
     def test_a_row_whose_sum_passes_the_upper_bound_is_not_kept(self):
         found = schema(

@@ -84,9 +84,8 @@ class TestRoundTrip:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("document", "said"),
-        [
+    def test_a_wrong_shape_is_named(self):
+        for document, said in [
             ([], "rules must be a mapping with some of the keys derive, order, require, together"),
             ({"derived": {}}, "unknown key 'derived'; did you mean 'derive'?"),
             ({"derive": ["a"]}, "derive must be a mapping from columns to SQL expressions"),
@@ -98,13 +97,11 @@ class TestRefusals:
             ({"order": [["a"]]}, "each list of order must hold the names of at least two columns"),
             ({"together": [["a", "a"]]}, "a list of together names a column twice"),
             ({"require": ["true"] * 1001}, "rules are more than 1,000"),
-        ],
-    )
-    def test_a_wrong_shape_is_named(self, document, said):
-        with pytest.raises(SchemaError) as refused:
-            Rules.from_json(document)
+        ]:
+            with pytest.raises(SchemaError) as refused:
+                Rules.from_json(document)
 
-        assert said in str(refused.value)
+            assert said in str(refused.value)
 
     def test_only_rules_are_rules(self):
         with pytest.raises(SchemaError, match=r"rules must be a syntabula\.Rules, or left out"):

@@ -171,14 +171,12 @@ class TestRefusals:
             with pytest.raises(SchemaError):
                 Schema.from_yaml(path)
 
-    @pytest.mark.parametrize(
-        "text", ["", "[" * 100_000, '{"version": 1, "version": 1}', "{]", '{"version": NaN}']
-    )
-    def test_json_that_holds_no_schema_is_refused(self, tmp_path, text):
-        path = tmp_path / "schema.json"
-        path.write_text(text)
-        with pytest.raises(SchemaError):
-            Schema.from_yaml(path)
+    def test_json_that_holds_no_schema_is_refused(self, tmp_path):
+        for text in ["", "[" * 100_000, '{"version": 1, "version": 1}', "{]", '{"version": NaN}']:
+            path = tmp_path / "schema.json"
+            path.write_text(text)
+            with pytest.raises(SchemaError):
+                Schema.from_yaml(path)
 
     def test_large_absent_and_other_files_are_refused(self, tmp_path):
         large = tmp_path / "large.yaml"

@@ -32,9 +32,8 @@ def test_schemas_keep_them(suffix: str, tmp_path: Path) -> None:
     assert st.Schema.from_json(schema.to_json()) == schema
 
 
-@pytest.mark.parametrize(
-    ("format", "said"),
-    [
+def test_wrong_ones_of_days_are_refused() -> None:
+    for format, said in [
         ("dd/mm/yyyy", "begins with a directive"),
         (7, "begins with a directive"),
         ("%d/%q/%Y", "has the directive '%q'; this kind of column allows %Y"),
@@ -43,46 +42,38 @@ def test_schemas_keep_them(suffix: str, tmp_path: Path) -> None:
         ("%d/%d/%m/%Y", "two directives for the day"),
         ("%d=%m=%Y", "characters / - . : , T Z _ between its directives; got '='"),
         ("%d/%m/%Yé", "got 'é'"),
-    ],
-)
-def test_wrong_ones_of_days_are_refused(format: object, said: str) -> None:
-    with pytest.raises(SchemaError, match="format") as caught:
-        Date(*DAYS, format=format)
-    assert said in str(caught.value)
+    ]:
+        with pytest.raises(SchemaError, match="format") as caught:
+            Date(*DAYS, format=format)
+        assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("format", "said"),
-    [
+def test_wrong_ones_of_times_are_refused() -> None:
+    for format, said in [
         ("%Y-%m-%d %H:%M", "does not write the second; add %S, or declare a coarser resolution"),
         ("%Y-%m-%d %H:%S", "does not write the minute"),
         ("%Y-%m-%d %I:%M:%S", "does not write the half; add %p"),
         ("%Y-%m-%d %H:%M:%S %p", "write %I for hours from 1 to 12"),
         ("%Y-%m-%dT%H:%M:%SZ", "declare `timezone: UTC`"),
         ("%Y-%m %H:%M:%S", "does not write the day"),
-    ],
-)
-def test_wrong_ones_of_times_are_refused(format: str, said: str) -> None:
-    with pytest.raises(SchemaError, match="format") as caught:
-        Datetime(*TIMES, format=format)
-    assert said in str(caught.value)
+    ]:
+        with pytest.raises(SchemaError, match="format") as caught:
+            Datetime(*TIMES, format=format)
+        assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("format", "said"),
-    [
+def test_wrong_ones_of_numbers_are_refused() -> None:
+    for format, said in [
         (1234.5, "in quotes, such as '1234,5'"),
         ("#,##0.00", "must be the number 1234.5"),
         ("1,234,5", "must be the number 1234.5"),
         ("=1234.5", "must be the number 1234.5"),
         ("1234.50", "writes 2 decimals, but values may have more; declare fewer `decimals`"),
         ("1,234", "no decimal mark"),
-    ],
-)
-def test_wrong_ones_of_numbers_are_refused(format: object, said: str) -> None:
-    with pytest.raises(SchemaError, match="format") as caught:
-        Numeric(0.0, 9.0, format=format)
-    assert said in str(caught.value)
+    ]:
+        with pytest.raises(SchemaError, match="format") as caught:
+            Numeric(0.0, 9.0, format=format)
+        assert said in str(caught.value)
 
 
 def test_conditions_may_use_them() -> None:

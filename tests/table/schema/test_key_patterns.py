@@ -24,16 +24,16 @@ PATTERNS = {
 }
 
 
-@pytest.mark.parametrize(("pattern", "n_keys"), PATTERNS.items(), ids=str)
-def test_they_say_which_keys_there_are(pattern: str, n_keys: int) -> None:
-    found = KeyPattern.of(pattern)
-    n = min(n_keys, 5000)
+def test_they_say_which_keys_there_are() -> None:
+    for pattern, n_keys in PATTERNS.items():
+        found = KeyPattern.of(pattern)
+        n = min(n_keys, 5000)
 
-    keys = found.drawn(0, n)
+        keys = found.drawn(0, n)
 
-    assert found.n_keys == n_keys
-    assert len(set(keys)) == n
-    assert all(map(re.compile(UUID if pattern == "uuid" else pattern).fullmatch, keys))
+        assert found.n_keys == n_keys
+        assert len(set(keys)) == n
+        assert all(map(re.compile(UUID if pattern == "uuid" else pattern).fullmatch, keys))
 
 
 def test_all_keys_are_drawn_once() -> None:
@@ -66,24 +66,34 @@ def test_more_rows_than_keys_are_refused() -> None:
         KeyPattern.of(r"\d{2}").drawn(90, 11)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    ["", 7, "[A-Z", "a|b", "(ab)", "a*", r"\w{3}", "[^a]", r"\d{0}", r"\d{2,3}", "a{", "^a$", "a\\"],
-)
-def test_others_are_refused(pattern: object) -> None:
-    with pytest.raises(SchemaError, match="pattern"):
-        KeyPattern.of(pattern)
+def test_others_are_refused() -> None:
+    for pattern in [
+        "",
+        7,
+        "[A-Z",
+        "a|b",
+        "(ab)",
+        "a*",
+        r"\w{3}",
+        "[^a]",
+        r"\d{0}",
+        r"\d{2,3}",
+        "a{",
+        "^a$",
+        "a\\",
+    ]:
+        with pytest.raises(SchemaError, match="pattern"):
+            KeyPattern.of(pattern)
 
 
-@pytest.mark.parametrize("pattern", ["[Z-A]", "[A-z]", "[0-Z]", "[aa]", r"\d{201}"])
-def test_wrong_classes_are_refused(pattern: str) -> None:
-    with pytest.raises(SchemaError, match="pattern"):
-        KeyPattern.of(pattern)
+def test_wrong_classes_are_refused() -> None:
+    for pattern in ["[Z-A]", "[A-z]", "[0-Z]", "[aa]", r"\d{201}"]:
+        with pytest.raises(SchemaError, match="pattern"):
+            KeyPattern.of(pattern)
 
 
-@pytest.mark.parametrize(
-    ("keys", "pattern"),
-    [
+def test_a_draft_proposes_the_narrowest() -> None:
+    for keys, pattern in [
         (["7590-VHVEG", "5575-GNXDE", "0001-ABCFG"], r"\d{4}-[A-Z]{5}"),
         (["C-000123", "C-000999"], r"C-\d{6}"),
         (["a.1", "b.2"], r"[a-z]\.\d"),
@@ -93,15 +103,12 @@ def test_wrong_classes_are_refused(pattern: str) -> None:
         (["ab", "abc"], None),
         (["é1", "a1"], None),
         ([], None),
-    ],
-    ids=str,
-)
-def test_a_draft_proposes_the_narrowest(keys: list[str], pattern: str | None) -> None:
-    found = pattern_of(keys)
+    ]:
+        found = pattern_of(keys)
 
-    assert found == pattern
-    if pattern is not None:
-        assert all(map(re.compile(UUID if pattern == "uuid" else pattern).fullmatch, keys))
+        assert found == pattern
+        if pattern is not None:
+            assert all(map(re.compile(UUID if pattern == "uuid" else pattern).fullmatch, keys))
 
 
 def test_columns_with_other_entries_are_refused() -> None:
