@@ -154,6 +154,10 @@ class Evaluation:
             for result in results:
                 lines.append(f"  {_title(result):<{width}}  {result.score}{_best(result)}")
                 lines.append(f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}")
+                if result.score.note and not math.isnan(
+                    result.score.value
+                ):  # without a value it stands there
+                    lines.append(f"  {'':<{width}}  Note: {result.score.note}")
         unit = self.facts.get("unit")
         split = [] if unit is None else ["", f"Halves and holdouts keep all rows with one {unit!r} together."]
         return "\n".join([*lines[1:], *split, "", f"warning: {NOT_PRIVATE}."])
