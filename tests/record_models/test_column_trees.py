@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from record_cases import DOMAIN, cell_shares, fitted, learned, records
@@ -12,6 +15,17 @@ from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.loop import Training
 
 pytest.importorskip("sklearn")
+
+
+def is_near(sensors: Iterable[np.ndarray]) -> np.ndarray:
+    return np.min([*sensors], axis=0) < 22
+
+
+def robots() -> EncodedTable:
+    """Rows of six sensors, and whether any of them is near a wall, as half of the rows are."""
+    sensors = np.random.default_rng(0).integers(0, 200, (6, 400)).astype(np.uint8)
+    domain = Domain((*"uvwxyz", "near"), (200,) * 6 + (2,), frozenset("uvwxyz"))
+    return EncodedTable(domain, (*sensors, is_near(sensors).astype(np.uint8)))
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +126,44 @@ class TestPlan:
 
         with pytest.raises(ArgumentError, match=r"first names column 'ages', .* did you mean 'age'"):
             ColumnTrees(first=("ages",)).training_cost(domain, 10, Training())
+
+
+@pytest.fixture(scope="module")
+def rule() -> ColumnTrees:
+    found: ColumnTrees = fitted("column_trees", robots())
+    return found
+
+
+class TestDrawnAgain:
+    def test_rows_keep_a_rule_over_many_numbers(self, rule: ColumnTrees) -> None:
+        rows = rule.sample(4_000, np.random.default_rng(0))
+        drawn_once = replace(rule, _again={}).sample(4_000, np.random.default_rng(0))
+
+        kept, before = (
+            np.mean(table.column("near") == is_near(table.column(c) for c in "uvwxyz"))
+            for table in (rows, drawn_once)
+        )
+        assert kept > 0.99
+        assert before < 0.98
+
+    def test_a_given_value_stays(self, rule: ColumnTrees) -> None:
+        given = robots().project(["near"])
+
+        made = rule.sample(given.n_rows, np.random.default_rng(0), given)
+
+        assert (made.column("near") == given.column("near")).all()
+
+    def test_a_file_brings_it_back(self, rule: ColumnTrees) -> None:
+        facts, arrays = rule.state()
+
+        loaded = ColumnTrees.from_state(facts, arrays)
+
+        assert facts["again"] == ["near"]
+        one, two = (m.sample(500, np.random.default_rng(5)) for m in (rule, loaded))
+        assert all((x == y).all() for x, y in zip(one.codes, two.codes, strict=True))
+
+    def test_a_file_of_before_draws_each_column_once(self, model: ColumnTrees) -> None:
+        facts, arrays = replace(model, _again={}).state()
+        old = {name: fact for name, fact in facts.items() if name != "again"}
+
+        assert ColumnTrees.from_state(old, arrays)._again == {}
