@@ -28,6 +28,7 @@ _ROWS_AT_ONCE = 100_000
 _TRIED_ROWS = 50
 _NEAR = 0.02
 _FEW_CODES = 100
+_ATTEMPTS = 5
 _TIMED_ROWS, _TIMED_PREDICTORS, _TIMED_CODES = 2000, 6, 100
 _BYTES_PER_NODE, _BYTES_PER_DONOR, _BYTES_PER_SHARE = 16, 12, 24
 
@@ -42,8 +43,9 @@ class ColumnTrees(LookupModel):
     (`tree_learner`) are made of noisy counts alone, and use `first` of these options. A loaded model needs no
     scikit-learn.
 
-    A category that the others determine is drawn a second time, after all columns and given all of them (`determined`):
-    of a rule over many columns, each of these alone says little when it is drawn given the category.
+    Where the others determine a category (`determined`), a second tree draws it given all of them, and rows in which it
+    says another code are drawn anew: of a rule over many columns, each of these alone says little of the category that
+    was drawn first.
 
     Attributes:
         least_leaf: Fewest records in a leaf.
@@ -200,7 +202,44 @@ class ColumnTrees(LookupModel):
     def _drawn(
         self, known: Mapping[str, Codes], late: set[str], n: int, rng: np.random.Generator
     ) -> tuple[dict[str, Codes], FloatArray]:
-        """Return n rows with known codes, and the chance that the trees give those of late columns [n]."""
+        """Return n rows with known codes, and the chance that the trees give those of late columns [n].
+
+        Where the others determine a category, rows that contradict it are drawn anew from the columns after it, so that
+        it is as frequent as before; what is left contradicting takes the code that the others say.
+        """
+        rows, chances = self._drawn_once(known, late, n, rng)
+        told = {c: tree for c, tree in self._again.items() if c not in known}
+        if not told:
+            return rows, chances
+        kept = self.first[: max(self.first.index(c) for c in told) + 1]
+        left = np.arange(n)
+        for attempt in range(_ATTEMPTS + 1):
+            said = {c: self._said(c, tree, rows, left, rng) for c, tree in told.items()}
+            wrong = np.any([codes != rows[c][left] for c, codes in said.items()], axis=0)
+            left = left[wrong]
+            if not left.size:
+                break
+            if attempt == _ATTEMPTS:
+                drawn = {c: codes[wrong] for c, codes in said.items()}
+            else:
+                fixed = {c: rows[c][left] for c in rows if c in known or c in kept}
+                drawn, chances[left] = self._drawn_once(fixed, late, left.size, rng)
+            for column, codes in drawn.items():
+                rows[column][left] = codes
+        return rows, chances
+
+    def _said(
+        self, column: str, tree: Tree, rows: Mapping[str, Codes], which: np.ndarray, rng: np.random.Generator
+    ) -> Codes:
+        """Return a code of a column for some rows, drawn given all their other columns."""
+        others = _but([*rows], column)
+        sizes = [self.domain.size(c) for c in others]
+        return tree.draw([rows[c][which] for c in others], sizes, which.size, rng)
+
+    def _drawn_once(
+        self, known: Mapping[str, Codes], late: set[str], n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Codes], FloatArray]:
+        """Return the same, each column from its tree alone."""
         rows: dict[str, Codes] = {}
         chances = np.ones(n)
         for column, tree in zip(self.order(self.domain), self._trees, strict=True):
@@ -213,11 +252,6 @@ class ColumnTrees(LookupModel):
                     lowest, highest = self._near(column, drawn)
                     chances *= tree.shares([*rows.values()], sizes, lowest, highest)
             rows[column] = drawn
-        for column, tree in self._again.items():
-            if column not in known:
-                others = _but([*rows], column)
-                sizes = [self.domain.size(c) for c in others]
-                rows[column] = tree.draw([rows[c] for c in others], sizes, n, rng)
         return rows, chances
 
     def _near(self, column: str, codes: Codes) -> tuple[np.ndarray, np.ndarray]:

@@ -23,12 +23,12 @@ class Synthpop(FromRecords):
     columns are visited one after another, the first is drawn from its one-way marginal, and a tree is grown.
     Departures: leaves hold as few as two records, five in synthpop (`least_leaf`), but a category that one or two
     records of a leaf have is drawn as often as the node above says (`least_code`; 1 for synthpop's own); columns of
-    few codes come first, so that numbers are learned given a label, where synthpop takes the order of the table; a
-    category that the others determine is drawn again at the end, given all of them; rows share out the records of
-    their leaf instead of drawing them one by one; a number is predicted by its rank among the records, so that a
-    few large values decide no split, and drawn as a code whose values are spread within; missing cells are a code
-    like others; a split must take impurity away, where rpart prunes those that change no majority; a predictor
-    without an order is split by the order in which its codes predict the column.
+    few codes come first, so that numbers are learned given a label, where synthpop takes the order of the table;
+    rows in which a category that the others determine is another than they say are drawn anew; rows share out the
+    records of their leaf instead of drawing them one by one; a number is predicted by its rank among the records,
+    so that a few large values decide no split, and drawn as a code whose values are spread within; missing cells
+    are a code like others; a split must take impurity away, where rpart prunes those that change no majority; a
+    predictor without an order is split by the order in which its codes predict the column.
 
     With a budget it stands where dp-synthpop (the library dpart) stands. Columns are visited in the order of the table,
     and each is drawn given those before it, but from a tree that grows by noisy counts (`record_models.noisy_trees`).
