@@ -13,6 +13,7 @@ from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.loop import Training
+from syntabula.record_models.trees import Tree
 
 pytest.importorskip("sklearn")
 
@@ -145,6 +146,25 @@ class TestDrawnAgain:
         )
         assert kept > 0.99
         assert before < 0.98
+
+    def test_the_category_is_as_frequent_as_before(self, rule: ColumnTrees) -> None:
+        rows = rule.sample(4_000, np.random.default_rng(0))
+
+        # The first column shares out its codes: within two rows.
+        wanted = np.mean(robots().column("near"))
+        assert np.mean(rows.column("near")) == pytest.approx(wanted, abs=2 / 4_000)
+
+    def test_rows_that_keep_contradicting_take_the_code_that_the_others_say(self, rule: ColumnTrees) -> None:
+        always = Tree(
+            np.array([[-1, 0, 0, 1]], np.int32),
+            np.zeros(1_200, np.int32),
+            np.ones(1, np.uint8),
+            np.ones(1, np.uint32),
+        )
+
+        rows = replace(rule, _again={"near": always}).sample(200, np.random.default_rng(0))
+
+        assert rows.column("near").all()
 
     def test_a_given_value_stays(self, rule: ColumnTrees) -> None:
         given = robots().project(["near"])

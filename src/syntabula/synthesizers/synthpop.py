@@ -45,7 +45,7 @@ class Synthpop(FromRecords):
     column depends on several others and seconds matter.
 
     Measured once at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of
-    XGBoost learned on synthetic rows, seconds of a processor): .053, .70 and 1, .037, .68 and 1. Tab-PE has .055, .73 and
+    XGBoost learned on synthetic rows, seconds of a processor): .051, .72 and 3, .036, .61 and 3. Tab-PE has .055, .73 and
     7, .040, .61 and 7; ARGN .065, .72 and 35, .049, .57 and 40; AIM .039, .78 and 2, .029, .71 and 2; `Independent` .091
     and .45, .058 and .47.
 
