@@ -33,7 +33,7 @@ def rule(u: np.ndarray, v: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def found(table: EncodedTable) -> list[str]:
-    return determined(table, partial(ColumnTrees(least_code=1)._grown, seed=0), seed=0)
+    return determined(table, partial(ColumnTrees(least_code=1)._grown, seed=0), np.random.default_rng(0))
 
 
 class TestDetermined:

@@ -25,7 +25,7 @@ def shares_out(tables: Comparison) -> bool:
     marginal; draws from any other are farther away. All columns together are wrong about such draws with a
     chance of one in a million. Columns with fewer than ten parts that hold five rows each are not looked at.
     """
-    distributions = require("scipy.stats", "evaluate")
+    special = require("scipy.special", "evaluate")
     records = tables.real if tables.learned is None else tables.learned
     chances = []
     for name in tables.columns:
@@ -38,7 +38,7 @@ def shares_out(tables: Comparison) -> bool:
             expected, found = expected[:-1], found[:-1]
         if expected.size >= _LEAST_PARTS:
             statistic = float(((found - expected) ** 2 / expected).sum())
-            chances.append(float(distributions.chi2.cdf(statistic, expected.size - 1)))
+            chances.append(float(special.chdtr(expected.size - 1, statistic)))
     return bool(chances) and min(chances) < _CHANCE / len(chances)
 
 

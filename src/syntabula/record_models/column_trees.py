@@ -131,7 +131,9 @@ class ColumnTrees(LookupModel):
         # As the records have it: how often rare codes are drawn says nothing of what the others determine.
         exact = replace(self, least_code=1)
         again = determined(
-            records, lambda part, column, others: exact._grown(part, column, others, seed), seed
+            records,
+            lambda part, column, others: exact._grown(part, column, others, seed),
+            np.random.default_rng(seed),
         )
         last = {column: self._grown(records, column, _but(order, column), seed) for column in again}
         progress(TRAIN, 1.0)

@@ -16,7 +16,7 @@ _MOST_RECORDS, _LEAST_RECORDS = 10_000, 200
 Grow = Callable[[EncodedTable, str, Sequence[str]], Tree]
 
 
-def determined(records: EncodedTable, grow: Grow, seed: int) -> list[str]:
+def determined(records: EncodedTable, grow: Grow, rng: np.random.Generator) -> list[str]:
     """Return the columns without an order that a tree given all other columns tells nearly without mistakes.
 
     A tree is grown on one half of at most 10,000 records and draws the column of the other half. With fewer
@@ -25,12 +25,12 @@ def determined(records: EncodedTable, grow: Grow, seed: int) -> list[str]:
     Args:
         records: The table.
         grow: Grows the tree of a column on records, given some columns.
-        seed: Decides between records.
+        rng: Chooses the halves.
     """
     domain, n = records.domain, min(records.n_rows, _MOST_RECORDS)
     if n < _LEAST_RECORDS or len(domain) < 2:
         return []
-    rows = np.random.default_rng(seed).permutation(records.n_rows)[:n]
+    rows = rng.permutation(records.n_rows)[:n]
     grown_on, unseen = (
         EncodedTable(domain, tuple(codes[half] for codes in records.codes))
         for half in np.split(rows, [n // 2])
