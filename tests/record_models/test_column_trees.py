@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from record_cases import DOMAIN, cell_shares, fitted, learned, records
@@ -10,8 +13,20 @@ from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.loop import Training
+from syntabula.record_models.trees import Tree
 
 pytest.importorskip("sklearn")
+
+
+def is_near(sensors: Iterable[np.ndarray]) -> np.ndarray:
+    return np.min([*sensors], axis=0) < 22
+
+
+def robots() -> EncodedTable:
+    """Rows of six sensors, and whether any of them is near a wall, as half of the rows are."""
+    sensors = np.random.default_rng(0).integers(0, 200, (6, 400)).astype(np.uint8)
+    domain = Domain((*"uvwxyz", "near"), (200,) * 6 + (2,), frozenset("uvwxyz"))
+    return EncodedTable(domain, (*sensors, is_near(sensors).astype(np.uint8)))
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +127,63 @@ class TestPlan:
 
         with pytest.raises(ArgumentError, match=r"first names column 'ages', .* did you mean 'age'"):
             ColumnTrees(first=("ages",)).training_cost(domain, 10, Training())
+
+
+@pytest.fixture(scope="module")
+def rule() -> ColumnTrees:
+    found: ColumnTrees = fitted("column_trees", robots())
+    return found
+
+
+class TestDrawnAgain:
+    def test_rows_keep_a_rule_over_many_numbers(self, rule: ColumnTrees) -> None:
+        rows = rule.sample(4_000, np.random.default_rng(0))
+        drawn_once = replace(rule, _again={}).sample(4_000, np.random.default_rng(0))
+
+        kept, before = (
+            np.mean(table.column("near") == is_near(table.column(c) for c in "uvwxyz"))
+            for table in (rows, drawn_once)
+        )
+        assert kept > 0.99
+        assert before < 0.98
+
+    def test_the_category_is_as_frequent_as_before(self, rule: ColumnTrees) -> None:
+        rows = rule.sample(4_000, np.random.default_rng(0))
+
+        # The first column shares out its codes: within two rows.
+        wanted = np.mean(robots().column("near"))
+        assert np.mean(rows.column("near")) == pytest.approx(wanted, abs=2 / 4_000)
+
+    def test_rows_that_keep_contradicting_take_the_code_that_the_others_say(self, rule: ColumnTrees) -> None:
+        always = Tree(
+            np.array([[-1, 0, 0, 1]], np.int32),
+            np.zeros(1_200, np.int32),
+            np.ones(1, np.uint8),
+            np.ones(1, np.uint32),
+        )
+
+        rows = replace(rule, _again={"near": always}).sample(200, np.random.default_rng(0))
+
+        assert rows.column("near").all()
+
+    def test_a_given_value_stays(self, rule: ColumnTrees) -> None:
+        given = robots().project(["near"])
+
+        made = rule.sample(given.n_rows, np.random.default_rng(0), given)
+
+        assert (made.column("near") == given.column("near")).all()
+
+    def test_a_file_brings_it_back(self, rule: ColumnTrees) -> None:
+        facts, arrays = rule.state()
+
+        loaded = ColumnTrees.from_state(facts, arrays)
+
+        assert facts["again"] == ["near"]
+        one, two = (m.sample(500, np.random.default_rng(5)) for m in (rule, loaded))
+        assert all((x == y).all() for x, y in zip(one.codes, two.codes, strict=True))
+
+    def test_a_file_of_before_draws_each_column_once(self, model: ColumnTrees) -> None:
+        facts, arrays = replace(model, _again={}).state()
+        old = {name: fact for name, fact in facts.items() if name != "again"}
+
+        assert ColumnTrees.from_state(old, arrays)._again == {}

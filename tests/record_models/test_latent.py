@@ -193,6 +193,21 @@ class TestFiles:
                 )
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_has_from_no_mode_to_one_for_each_code_with_records(
+    models: dict[str, LatentRows], kind: str
+) -> None:
+    facts, _ = models[kind].state()
+    used = facts["used"][1]
+
+    for n_modes in (0, used):
+        found = type(models[kind]).array_bytes({**facts, "n_modes": [0, n_modes, 0, 0]})
+        assert found["centres"] == found["reaches"] == 8 * n_modes
+    for n_modes in (-1, used + 1):
+        with pytest.raises(ReleaseFileError):
+            type(models[kind]).array_bytes({**facts, "n_modes": [0, n_modes, 0, 0]})
+
+
 def test_cost_grows_with_steps_and_ends_with_the_seconds() -> None:
     for kind in KINDS:
         short, long = (

@@ -76,6 +76,7 @@ class Comparison:
         target: Column to predict, or None.
         left_out: Columns that are not compared, such as identifiers.
         rules: The rules of the schema, or None.
+        learned: The records that the synthetic table was made from, if `real` are others; None if they are `real`.
 
     Examples:
         >>> import pandas
@@ -94,6 +95,7 @@ class Comparison:
     target: str | None = None
     left_out: tuple[str, ...] = ()
     rules: RowRules | None = None
+    learned: View | None = None
     _levels: dict[tuple[str, int], tuple[Codes, Codes]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -165,7 +167,7 @@ class Comparison:
         """
         if self.holdout is None:
             raise ArgumentError("there is no holdout table; give one to compare against it")
-        return replace(self, real=self.holdout, holdout=None)
+        return replace(self, real=self.holdout, holdout=None, learned=self.real)
 
     def sampled(self, n: int, rng: np.random.Generator) -> Comparison:
         """Return a comparison of at most n random rows of each table, for metrics that are expensive.

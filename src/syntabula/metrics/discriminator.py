@@ -14,6 +14,7 @@ from syntabula._extras import require
 from syntabula.metrics.comparison import Comparison, View
 from syntabula.metrics.features import main_effects, ordinal
 from syntabula.metrics.score import Score
+from syntabula.metrics.sharing import shares_out
 from syntabula.table.unit_rows import parted
 
 _MOST_EFFECTS = 2000
@@ -79,6 +80,10 @@ class PropensityError:
 
 _TREES = 100
 _LEAF = 20
+_SHARED_OUT = (
+    "the synthetic rows share out the records' values, so that the half that is tested complements the one that is "
+    "learned: the area under the curve ({area:.2f}) is too low, and rows of a second draw would be told apart better"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +99,8 @@ class DiscriminatorSimilarity:
 
     Both halves are of the same table, so that the area is too low where rows share out what is drawn, as Synthpop's
     do: a half with more of a value leaves fewer of it to the other (.51 on bean, where rows of a second draw give
-    .56). No split of one table avoids this; train on the rows of one draw and test on those of another.
+    .56). No split of one table avoids this; train on the rows of one draw and test on those of another. The note says so
+    where the counts of a column show it (`sharing.shares_out`).
 
     Attributes:
         max_rows: Rows of each table that are used.
@@ -133,14 +139,13 @@ class DiscriminatorSimilarity:
         trees = _CLASSIFIERS[self.trees](int(rng.integers(2**31)))
         trees.fit(rows[learns], synthetic[learns])
         p = trees.predict_proba(rows[~learns])[:, 1]
+        area = float(measures.roc_auc_score(synthetic[~learns], p))
         return Score(
             metric=self.key,
             value=float(1 - 2 * np.abs(0.5 - p).mean()),
             direction="higher",
-            facts={
-                "area under the curve": float(measures.roc_auc_score(synthetic[~learns], p)),
-                "rows": rows.shape[0],
-            },
+            facts={"area under the curve": area, "rows": rows.shape[0]},
+            note=_SHARED_OUT.format(area=area) if shares_out(tables) else "",
         )
 
 

@@ -153,9 +153,9 @@ class Evaluation:
             lines += ["", _heading(group)]
             for result in results:
                 lines.append(f"  {_title(result):<{width}}  {result.score}{_best(result)}")
-                lines.append(
-                    f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}{_noted(result.score)}"
-                )
+                lines.append(f"  {'':<{width}}  {result.info.summary}{_furthest(result.score)}")
+                if note := _note(result.score):
+                    lines.append(f"  {'':<{width}}  Note: {note}")
         apart = self.facts.get("left_out")
         left_out = ["", f"Identifiers are not compared: {', '.join(apart)}."] if apart else []
         unit = self.facts.get("unit")
@@ -188,9 +188,9 @@ def _furthest(score: Score) -> str:
     return f". Worst: {_joined(part)} {value:.3g}"
 
 
-def _noted(score: Score) -> str:
-    """Return the note of a score; without a value it stands in the value's place."""
-    return f". Note: {score.note}" if score.note and not math.isnan(score.value) else ""
+def _note(score: Score) -> str:
+    """Return the note of a score, but of one without a value, where it stands in the value's place."""
+    return "" if math.isnan(score.value) else score.note
 
 
 def _joined(part: tuple[str, ...]) -> str:

@@ -19,6 +19,7 @@ from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import Codes, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample, whole_model
+from syntabula.record_models.determined import determined
 from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
@@ -27,6 +28,7 @@ _ROWS_AT_ONCE = 100_000
 _TRIED_ROWS = 50
 _NEAR = 0.02
 _FEW_CODES = 100
+_ATTEMPTS = 5
 _TIMED_ROWS, _TIMED_PREDICTORS, _TIMED_CODES = 2000, 6, 100
 _BYTES_PER_NODE, _BYTES_PER_DONOR, _BYTES_PER_SHARE = 16, 12, 24
 
@@ -40,6 +42,10 @@ class ColumnTrees(LookupModel):
     have each: these are exact, and a leaf may hold as few records as `least_leaf`. Trees that grow with a budget
     (`tree_learner`) are made of noisy counts alone, and use `first` of these options. A loaded model needs no
     scikit-learn.
+
+    Where the others determine a category (`determined`), a second tree draws it given all of them, and rows in which it
+    says another code are drawn anew: of a rule over many columns, each of these alone says little of the category that
+    was drawn first.
 
     Attributes:
         least_leaf: Fewest records in a leaf.
@@ -61,6 +67,7 @@ class ColumnTrees(LookupModel):
     least_code: int = 3
     first: tuple[str, ...] = ()
     _trees: tuple[Tree, ...] = field(default=(), repr=False)
+    _again: Mapping[str, Tree] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         normalise(
@@ -93,7 +100,10 @@ class ColumnTrees(LookupModel):
             unordered = (domain.size(c) for c in domain if c not in domain.ordered)
             classes = max((size for size in unordered if size <= MOST_CLASSES), default=0)
             numbers += min(n, 2 * n // self.least_leaf) * classes * _BYTES_PER_SHARE
-        return FitCost(numbers / 2**20, mean * growth * d * (d - 1) / 2)
+        # Half of the records say of each category whether it is drawn again.
+        categories = sum(c not in domain.ordered and domain.size(c) <= MOST_CLASSES for c in domain)
+        checked = each[False] * growth / 2 * categories * (d - 1)
+        return FitCost(numbers / 2**20, mean * growth * d * (d - 1) / 2 + checked)
 
     def trained(
         self,
@@ -118,9 +128,17 @@ class ColumnTrees(LookupModel):
             progress(f"{TRAIN}: column {position + 1} of {len(order)}", position / len(order))
             before = order[:position] if records.n_rows else []
             trees.append(self._grown(records, column, before, seed))
+        # As the records have it: how often rare codes are drawn says nothing of what the others determine.
+        exact = replace(self, least_code=1)
+        again = determined(
+            records,
+            lambda part, column, others: exact._grown(part, column, others, seed),
+            np.random.default_rng(seed),
+        )
+        last = {column: self._grown(records, column, _but(order, column), seed) for column in again}
         progress(TRAIN, 1.0)
         total = float(max(records.n_rows, 1))
-        return replace(self, first=tuple(order)).of_trees(domain, total, one_way, trees)
+        return replace(self, first=tuple(order), _again=last).of_trees(domain, total, one_way, trees)
 
     def of_trees(
         self, domain: Domain, total: float, one_way: Mapping[str, FloatArray], trees: Sequence[Tree]
@@ -186,7 +204,44 @@ class ColumnTrees(LookupModel):
     def _drawn(
         self, known: Mapping[str, Codes], late: set[str], n: int, rng: np.random.Generator
     ) -> tuple[dict[str, Codes], FloatArray]:
-        """Return n rows with known codes, and the chance that the trees give those of late columns [n]."""
+        """Return n rows with known codes, and the chance that the trees give those of late columns [n].
+
+        Where the others determine a category, rows that contradict it are drawn anew from the columns after it, so that
+        it is as frequent as before; what is left contradicting takes the code that the others say.
+        """
+        rows, chances = self._drawn_once(known, late, n, rng)
+        told = {c: tree for c, tree in self._again.items() if c not in known}
+        if not told:
+            return rows, chances
+        kept = self.first[: max(self.first.index(c) for c in told) + 1]
+        left = np.arange(n)
+        for attempt in range(_ATTEMPTS + 1):
+            said = {c: self._said(c, tree, rows, left, rng) for c, tree in told.items()}
+            wrong = np.any([codes != rows[c][left] for c, codes in said.items()], axis=0)
+            left = left[wrong]
+            if not left.size:
+                break
+            if attempt == _ATTEMPTS:
+                drawn = {c: codes[wrong] for c, codes in said.items()}
+            else:
+                fixed = {c: rows[c][left] for c in rows if c in known or c in kept}
+                drawn, chances[left] = self._drawn_once(fixed, late, left.size, rng)
+            for column, codes in drawn.items():
+                rows[column][left] = codes
+        return rows, chances
+
+    def _said(
+        self, column: str, tree: Tree, rows: Mapping[str, Codes], which: np.ndarray, rng: np.random.Generator
+    ) -> Codes:
+        """Return a code of a column for some rows, drawn given all their other columns."""
+        others = _but([*rows], column)
+        sizes = [self.domain.size(c) for c in others]
+        return tree.draw([rows[c][which] for c in others], sizes, which.size, rng)
+
+    def _drawn_once(
+        self, known: Mapping[str, Codes], late: set[str], n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Codes], FloatArray]:
+        """Return the same, each column from its tree alone."""
         rows: dict[str, Codes] = {}
         chances = np.ones(n)
         for column, tree in zip(self.order(self.domain), self._trees, strict=True):
@@ -239,11 +294,12 @@ class ColumnTrees(LookupModel):
         facts = {
             **self._column_facts(),
             "first": list(self.first),
-            "nodes": [len(tree.nodes) for tree in self._trees],
-            "donors": [len(tree.donors) for tree in self._trees],
+            "again": [*self._again],
+            "nodes": [len(tree.nodes) for tree in self._every_tree],
+            "donors": [len(tree.donors) for tree in self._every_tree],
         }
         arrays = {"one_way": self._one_way_array()}
-        for position, tree in enumerate(self._trees):
+        for position, tree in enumerate(self._every_tree):
             arrays |= {
                 f"{position}/{name}": getattr(tree, name) for name in ("nodes", "ranks", "donors", "counts")
             }
@@ -253,13 +309,12 @@ class ColumnTrees(LookupModel):
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int]:
         """Return the bytes of each array that belongs to stored facts; raises ReleaseFileError if malformed."""
         with whole_model():
-            model, nodes, donors = cls._read(facts)
-            sizes = [model.domain.size(c) for c in model.order(model.domain)]
-            found = {"one_way": 8 * sum(sizes)}
-            for position, size in enumerate(sizes):
+            model, again, nodes, donors = cls._read(facts)
+            found = {"one_way": 8 * sum(model.domain.sizes)}
+            for position, (size, before) in enumerate(model._sizes_of_trees(again)):
                 found |= {
                     f"{position}/nodes": _BYTES_PER_NODE * nodes[position],
-                    f"{position}/ranks": 4 * sum(sizes[:position]),
+                    f"{position}/ranks": 4 * sum(before),
                     f"{position}/donors": code_dtype(size).itemsize * donors[position],
                     f"{position}/counts": 4 * donors[position],
                 }
@@ -269,11 +324,9 @@ class ColumnTrees(LookupModel):
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         with whole_model():
-            model, _, _ = cls._read(facts)
+            model, again, _, _ = cls._read(facts)
             trees: list[Tree] = []
-            before: list[int] = []
-            for position, column in enumerate(model.order(model.domain)):
-                size = model.domain.size(column)
+            for position, (size, before) in enumerate(model._sizes_of_trees(again)):
                 kinds = {
                     "nodes": np.int32,
                     "ranks": np.int32,
@@ -286,19 +339,40 @@ class ColumnTrees(LookupModel):
                 tree = Tree(**parts)
                 tree.check(before, size)
                 trees.append(tree)
-                before.append(size)
-            return replace(model._with_one_way(arrays["one_way"]), _trees=tuple(trees))
+            model = model._with_one_way(arrays["one_way"])
+            last = dict(zip(again, trees[len(model.domain) :], strict=True))
+            return replace(model, _trees=tuple(trees[: len(model.domain)]), _again=last)
+
+    @property
+    def _every_tree(self) -> tuple[Tree, ...]:
+        """The trees as a file numbers them: in the order of columns, and those that draw a column again."""
+        return (*self._trees, *self._again.values())
+
+    def _sizes_of_trees(self, again: Sequence[str]) -> list[tuple[int, list[int]]]:
+        """Return how many codes the column of each tree has, and each of its predictors."""
+        order, size = self.order(self.domain), self.domain.size
+        drawn = [(column, order[:position]) for position, column in enumerate(order)]
+        drawn += [(column, _but(order, column)) for column in again]
+        return [(size(column), [size(c) for c in predictors]) for column, predictors in drawn]
 
     @classmethod
-    def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[int], list[int]]:
-        """Return a model without its arrays, and the numbers of nodes and donors of its trees."""
+    def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[str], list[int], list[int]]:
+        """Return a model without its arrays, what it draws again, and the numbers of nodes and donors of its trees."""
         model = cls._of_facts(facts)
+        # Older files have no such fact, as no column was drawn again.
+        again = [str(column) for column in facts.get("again", [])]
+        if set(again) - set(model.domain) or len(set(again)) < len(again):
+            raise ValueError("other columns that are drawn again")
         nodes, donors = ([int(number) for number in facts[name]] for name in ("nodes", "donors"))
-        if not len(nodes) == len(donors) == len(model.domain) or min([1, *nodes, *donors]) < 1:
+        if not len(nodes) == len(donors) == len(model.domain) + len(again) or min([1, *nodes, *donors]) < 1:
             raise ValueError("another number of columns")
         if set(model.first) - set(model.domain):
             raise ValueError("an order of other columns")
-        return model, nodes, donors
+        return model, again, nodes, donors
+
+
+def _but(columns: Sequence[str], left_out: str) -> list[str]:
+    return [column for column in columns if column != left_out]
 
 
 def _chosen(chances: FloatArray, rng: np.random.Generator) -> tuple[np.ndarray, int]:

@@ -23,11 +23,12 @@ class Synthpop(FromRecords):
     columns are visited one after another, the first is drawn from its one-way marginal, and a tree is grown.
     Departures: leaves hold as few as two records, five in synthpop (`least_leaf`), but a category that one or two
     records of a leaf have is drawn as often as the node above says (`least_code`; 1 for synthpop's own); columns of
-    few codes come first, so that numbers are learned given a label, where synthpop takes the order of the table; rows
-    share out the records of their leaf instead of drawing them one by one; a number is predicted by its rank among
-    the records, so that a few large values decide no split, and drawn as a code whose values are spread within;
-    missing cells are a code like others; a split must take impurity away, where rpart prunes those that change no
-    majority; a predictor without an order is split by the order in which its codes predict the column.
+    few codes come first, so that numbers are learned given a label, where synthpop takes the order of the table;
+    rows in which a category that the others determine is another than they say are drawn anew; rows share out the
+    records of their leaf instead of drawing them one by one; a number is predicted by its rank among the records,
+    so that a few large values decide no split, and drawn as a code whose values are spread within; missing cells
+    are a code like others; a split must take impurity away, where rpart prunes those that change no majority; a
+    predictor without an order is split by the order in which its codes predict the column.
 
     With a budget it stands where dp-synthpop (the library dpart) stands. Columns are visited in the order of the table,
     and each is drawn given those before it, but from a tree that grows by noisy counts (`record_models.noisy_trees`).
@@ -44,7 +45,7 @@ class Synthpop(FromRecords):
     column depends on several others and seconds matter.
 
     Measured once at epsilon 1 on all rows of adult and bank but 5,000 (mean TVD of pairs in 20 levels to those, F1 of
-    XGBoost learned on synthetic rows, seconds of a processor): .053, .70 and 1, .037, .68 and 1. Tab-PE has .055, .73 and
+    XGBoost learned on synthetic rows, seconds of a processor): .051, .72 and 3, .036, .61 and 3. Tab-PE has .055, .73 and
     7, .040, .61 and 7; ARGN .065, .72 and 35, .049, .57 and 40; AIM .039, .78 and 2, .029, .71 and 2; `Independent` .091
     and .45, .058 and .47.
 
