@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from syntabula.marginals.asked_points import AskedPoints
-from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL
+from syntabula.prepare.found_keys import Curated, repeats
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.refinement import coded
 from syntabula.prepare.searched import SearchedColumn
-from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.table.clock_numbers import CLOCK_NUMBERS, EACH_CLOCK_TIME, NO_CLOCK_TIME, are_clock_times
 from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import Identifier, Time
@@ -31,29 +29,17 @@ OTHER_NUMBERS = 0.01
 MOST_REPEATED = 20
 """Numbers with the name of a key that occur more often than this on average are learned."""
 
-Curated = Callable[["Points", int], ColumnCurator]
-"""Makes the curator of some values, given the number of missing ones."""
-
 
 def whole_number_key(
     raw: SearchedColumn, curator: Curated, *, share: Fraction, step: str
 ) -> Identifier | None:
-    """Return an identifier if values hardly repeat, so that they name records.
-
-    Each record counts once: as the first whose value takes a place by hash, as a repetition, or as missing. Which
-    record is the first does not matter: adding one changes one of the three numbers by one. There are 2^26 places, so
-    that hardly any two values share one unless there are more than a few million.
-    """
-    n_present, n_missing = raw.numbers()
-    n_first = raw.places_taken()
-    every = CountedPoints(np.arange(2), np.array([n_first, n_present - n_first]))
-    column = curator(every.where(every.counts > 0), n_missing)
-    answer = column.histogram(range(3), share=share, step=step, count_missing=True)
-    first, repeated, missing = answer.values.tolist()
-    if first <= answer.above_noise(LEAST_FAILURE) or first * MOST_REPEATED < repeated:
+    """Return an identifier if values hardly repeat, so that they name records; see `repeats`."""
+    found = repeats(raw, curator, share=share, step=step)
+    if found.first <= found.likely or found.first * MOST_REPEATED < found.repeated:
         return None
-    has_missing = missing > answer.above_noise(MISSING_TAIL)
-    return Identifier(integer=True, nullable=has_missing, provenance="private")
+    return Identifier(
+        integer=True, distinct=found.n_distinct(), nullable=found.has_missing, provenance="private"
+    )
 
 
 def clock_number(

@@ -253,6 +253,8 @@ class TestIdentifier:
             {"width": 0},
             {"width": 99},
             {"prefix": 1},
+            {"distinct": 0},
+            {"distinct": 2.5},
         ],
     )
     def test_contradicting_arguments_are_refused(self, arguments):
