@@ -15,7 +15,15 @@ from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
 from syntabula.prepare.found_keys import REPEATS_SHARE, SHAPES_SHARE, pattern_of_most, repeats
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
-from syntabula.prepare.found_numbers import KEY_SHARE, clock_number, exact_clock_number, whole_number_key
+from syntabula.prepare.found_numbers import (
+    KEY_SHARE,
+    UNNAMED_SHARE,
+    clock_number,
+    exact_clock_number,
+    may_be_clock_number,
+    unnamed_clock_number,
+    whole_number_key,
+)
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
@@ -83,9 +91,10 @@ def extract_column(
     without any such category becomes an identifier, whose values are generated anew where they are not missing, in the
     shape that most of them have if a small part of the budget finds one, and as many of them different; so do
     whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
-    clock times are these if nearly all can be. Numbers that pandas holds as categories are
-    treated like text, except that rare ones become missing. The number of decimals of floats and the resolution of times
-    are found too. A column is nullable if more cells are missing than noise explains; else their records are left out.
+    clock times are these if nearly all can be; in other columns, if many hardly can be anything else too. Numbers that
+    pandas holds as categories are treated like text, except that rare ones become missing. The number of decimals of
+    floats and the resolution of times are found too. A column is nullable if more cells are missing than noise explains;
+    else their records are left out.
 
     Args:
         name: Name of the column.
@@ -276,12 +285,31 @@ class _Search:
             )
             if clock is not None:
                 return clock
+        else:
+            return self._number_or_clock(share)
         return self._whole(share)
+
+    def _number_or_clock(self, share: Fraction) -> Column:
+        """Find bounds, and ask whether numbers are clock times only where these may be; else the model gets the rest."""
+        number = self._whole(share * (1 - UNNAMED_SHARE))
+        if not may_be_clock_number(number):
+            return number
+        clock = unnamed_clock_number(
+            self._whole_points()[0],
+            self._curator,
+            nullable=number.nullable,
+            share=share * UNNAMED_SHARE,
+            step=self.step,
+        )
+        if clock is None:
+            return number
+        self.beyond.pop(self.name)
+        return clock
 
     def _whole_points(self) -> tuple[Points, int]:
         return self.raw.points(Numeric(*self._limits(), integer=True))
 
-    def _whole(self, share: Fraction) -> Column:
+    def _whole(self, share: Fraction) -> Numeric:
         limits = self._limits()
         found = self._bounds(Numeric(*limits, integer=True), share)
         least, most = self._storable(*limits)
