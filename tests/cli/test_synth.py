@@ -634,7 +634,7 @@ class TestColumnsWithoutInformation:
 
     @pytest.fixture
     def notes(self, folder):
-        rows = [{"age": 20 + i % 50, "note": f"said {i}"} for i in range(400)]
+        rows = [{"age": 20 + i % 50, "note": f"{'so ' * (i % 9)}said {i}"} for i in range(400)]
         pandas.DataFrame(rows).to_csv(folder / "notes.csv", index=False)
         return ("synth", "notes.csv", "-o", "out.csv", "--epsilon", 8)
 

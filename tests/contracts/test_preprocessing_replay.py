@@ -238,10 +238,29 @@ def test_shapes_of_keys(kind, tmp_path):
         check(first, Run(frame.drop(index=gone), None, replay, tmp_path, **options))
 
     asked = [s.event for s in first.spends if s.step == "find the domain of 'key'"]
-    assert {type(event) for event in asked} == {ThresholdEvent}
-    assert len(asked) == (2 if kind == "letters" else 3)
+    *found, counted = [type(event) for event in asked]
+    assert found == [ThresholdEvent] * (2 if kind == "letters" else 3)
+    assert counted is GaussianEvent
     assert first.released is not None
     assert first.released[2].splitlines()[1][:4] == ("INV-" if kind == "letters" else "RKJ-")
+
+
+def test_whole_numbers_that_may_be_clock_times(tmp_path):
+    times = [100 * (7 * i % 24) + 11 * i % 60 for i in range(240)]
+    frame = pd.DataFrame({"departs": [*times, 2400, 1275, 50, None]})
+    options = {"budget": LOOSE, **settings("privtree", "even")}
+    first = Run(frame, None, RecordingNoise(SeededNoise(0)), tmp_path, **options)
+    calls = [call for spent in first.spends for call in spent.calls]
+
+    # A telling time, others, numbers that are none, and a missing one.
+    for gone in (0, 4, 5, 240, 241, 242, 243):
+        replay = ReplayingLabels(SeededNoise(0), script=calls)
+        check(first, Run(frame.drop(index=gone), None, replay, tmp_path, **options))
+
+    asked = [
+        call.exact.size for s in first.spends if s.step == "find the domain of 'departs'" for call in s.calls
+    ]
+    assert 4 in asked
 
 
 def with_money() -> tuple[pd.DataFrame, st.Schema]:

@@ -1,4 +1,4 @@
-"""Clock times written as whole numbers are found for a small price, where the name of a column suggests them."""
+"""Clock times written as whole numbers are found for a small price, by the name of a column or by its values alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula.table.parts.found_parts import found_parts
 
 N = 6_000
 
@@ -60,9 +61,55 @@ def test_few_other_numbers_are_moved_to_a_time() -> None:
     assert isinstance(release(pd.DataFrame({"dep_time": values})).schema["dep_time"], st.Time)
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_where_the_name_does_not_tell_many_values_must(missing: bool) -> None:
+    frame = pd.DataFrame({"departs": pd.Series(times()).where(~(np.arange(N) % 10 == 0) | (not missing))})
+
+    made = release(frame)
+
+    assert made.schema["departs"] == st.Time(format="1435", nullable=missing, provenance="private")
+    assert made.privacy.cut_off == {}
+    assert (made.sample()["departs"].dropna() % 100 < 60).all()
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        RNG.integers(0, 2360, N),
+        RNG.integers(1, 13, N) * 100 + RNG.integers(1, 32, N),
+        RNG.integers(0, 48, N) * 50,
+        RNG.integers(0, 24, N) * 100,
+        RNG.integers(1990, 2024, N),
+        np.where(RNG.random(N) < 0.95, RNG.integers(0, 60, N), RNG.integers(0, 2000, N)),
+        times() % 1200,
+        np.where(np.arange(N) % 5, times(), times() + 40),
+    ],
+    ids=[
+        "any",
+        "month and day",
+        "fifties",
+        "hundreds",
+        "years",
+        "small",
+        "before noon",
+        "minutes from 60 on",
+    ],
+)
+def test_other_numbers_without_a_telling_name_stay_numbers(values: np.ndarray) -> None:
+    assert isinstance(release(pd.DataFrame({"departs": values})).schema["departs"], st.Numeric)
+
+
+def test_noise_that_may_hide_other_numbers_leaves_numbers() -> None:
+    frame = pd.DataFrame({"departs": times()})
+
+    assert isinstance(release(frame, 0.3).schema["departs"], st.Numeric)
+
+
 def test_other_names_and_numbers_are_numbers() -> None:
     for name, values in [
-        ("departs", times()),
         ("travel_time", np.random.default_rng(0).integers(5, 300, N)),
         ("time", np.arange(N) % 60),
         ("dep_time", np.arange(N) % 2400),
@@ -86,12 +133,18 @@ def test_digits_among_texts_are_found_whatever_the_name(tmp_path: Path) -> None:
         assert drawn.str.fullmatch(r"([01]\d|2[0-3])[0-5]\d").all()
 
 
-def test_a_table_in_parts_finds_the_same(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"dep_time": times(), "pay": np.arange(N) % 700})
+def test_a_table_in_parts_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"dep_time": times(), "departs": times(1), "pay": np.arange(N) % 700})
     folder = tmp_path / "parts"
     folder.mkdir()
     for i, part in enumerate((frame[: N // 2], frame[N // 2 :])):
         part.to_parquet(folder / f"{i}.parquet", index=False)
     method = st.Independent(epsilon=2.0, delta=1e-6, seed=0)
 
-    assert method.fit(folder).schema == method.fit(frame).schema
+    whole = method.fit(frame).schema
+    held = method.fit(folder).schema
+    monkeypatch.setitem(found_parts.__kwdefaults__, "most", 100)
+    asked = method.fit(folder).schema
+
+    assert isinstance(whole["departs"], st.Time)
+    assert asked == held == whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,14 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import DomainWarning
+from syntabula.prepare.found_keys import Repeats, repeats
+from syntabula.prepare.searched import WholeColumn
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.table.parts.found_parts import found_parts
+from syntabula.table.read import read
 
 N = 4_000
 
@@ -57,18 +66,77 @@ def test_most_keys_show_the_form_of_new_ones() -> None:
 
 
 @pytest.mark.thorough
-def test_texts_of_many_forms_and_patterns_of_too_few_keys_become_running_numbers() -> None:
+def test_texts_of_many_forms_become_running_numbers() -> None:
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice([*"abcdefgh"], int(k))) for k in rng.integers(3, 30, N)]
-    few = [f"K{i:04d}" for i in range(N)]
-
     prefixed = [f"{('INV', 'CRN', 'OLD')[i % 3]}-{i:06d}" for i in range(N)]
 
-    made, messages = release(table(said=words, few=few, prefixed=prefixed))
+    made, messages = release(table(said=words, prefixed=prefixed))
 
-    assert {made.schema[name].pattern for name in ("said", "few", "prefixed")} == {None}
+    assert {made.schema[name].pattern for name in ("said", "prefixed")} == {None}
+    assert {made.schema[name].distinct for name in ("said", "prefixed")} == {None}
     (message,) = messages
     assert "running numbers" in message
+
+
+@pytest.mark.thorough
+def test_keys_that_fill_their_form_differ_as_long_as_there_are_others() -> None:
+    made, _ = release(table(full=[f"K{i:04d}" for i in range(N)]))
+
+    assert made.schema["full"].pattern == r"K\d{4}"
+    assert made.sample(9_000, seed=0)["full"].is_unique
+    assert made.sample(20_000, seed=0)["full"].nunique() == 10_000
+
+
+@pytest.mark.thorough
+def test_keys_that_repeat_do_so_about_as_often_in_their_form() -> None:
+    rng = np.random.default_rng(0)
+    stores = [f"S-{i:03d}" for i in rng.integers(0, 400, N)]
+    customers = [f"C-{i:06d}" for i in rng.choice(10**6, 1_000)[rng.integers(0, 1_000, N)]]
+    said = [f"{'x' * (i % 20)} {i % 17} {i}" for i in rng.integers(0, 1_000, N)]
+
+    made, _ = release(table(store=stores, customer=customers, said=said), epsilon=2.0)
+
+    assert made.schema["store"].pattern == r"S-\d{3}"
+    assert made.schema["customer"].pattern == r"C-\d{6}"
+    assert made.schema["said"].pattern is None
+    drawn = made.sample(seed=0)
+    # The standard deviation of each number is below 25.
+    assert drawn["store"].nunique() == pytest.approx(400, abs=150)
+    assert drawn["customer"].nunique() == pytest.approx(980, abs=150)
+    assert drawn["said"].nunique() == pytest.approx(980, abs=150)
+
+
+class TestRepeats:
+    def counted(self, values: list[str | None], seed: int = 0) -> Repeats:
+        ledger = Ledger(Budget(epsilon=1.0, delta=1e-5))
+        raw = WholeColumn(read(pd.DataFrame({"key": pd.Series(values, dtype="str")})).columns["key"])
+        noise = SeededNoise(seed)
+        found = repeats(
+            raw,
+            lambda points, n_missing: ColumnCurator(points, ledger, noise, n_missing=n_missing),
+            share=Fraction(1, 4),
+            step="find",
+        )
+        assert 0 < ledger.spent <= ledger.budget.total / 4
+        return found
+
+    def test_the_number_of_different_keys_is_right_on_average(self) -> None:
+        values = [f"k{i % 300}" for i in range(3_000)]
+
+        alone = [self.counted(values, seed).n_distinct() for seed in range(50)]
+        both = [self.counted(values, seed).n_distinct(3_000.0) for seed in range(50)]
+
+        # One has a standard deviation of 7.5, so means of 50 have one of 1.1.
+        assert np.mean(alone) == pytest.approx(300, abs=6)
+        assert np.mean(both) == pytest.approx(300, abs=6)
+        assert np.std(both) < np.std(alone)
+
+    def test_noise_alone_shows_no_repetitions(self) -> None:
+        assert self.counted([f"k{i}" for i in range(3_000)]).n_distinct() is None
+
+    def test_one_key_is_the_least(self) -> None:
+        assert Repeats(-5.0, 100.0, 10.0, has_missing=False).n_distinct() == 1
 
 
 def test_a_shape_that_less_than_half_have_is_none() -> None:
@@ -91,16 +159,21 @@ def test_categories_are_learned_as_before() -> None:
 
 @pytest.mark.thorough
 def test_a_table_in_parts_has_the_same_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from syntabula.table.parts import found_parts
-
-    frame = table(customer=keys("####-@@@@@"), invoice=keys("INV-#######"))
+    again = [f"C-{i:06d}" for i in np.random.default_rng(0).integers(0, 1_000, N)]
+    frame = table(customer=keys("####-@@@@@"), invoice=keys("INV-#######"), again=again)
     for i in range(4):
         frame.iloc[i * N // 4 : (i + 1) * N // 4].to_parquet(tmp_path / f"{i}.parquet")
-    whole, _ = release(frame)
 
     held, _ = release(tmp_path)
-    monkeypatch.setattr(found_parts, "HELD_VALUES", 100)
+    monkeypatch.setitem(found_parts.__kwdefaults__, "most", 100)
     many, _ = release(tmp_path)
 
-    assert held.schema == whole.schema
+    # A pandas frame is also asked for days and times, so that other noise is drawn.
+    assert {n: c.pattern for n, c in held.schema.columns.items() if n != "sort"} == {
+        "customer": r"\d{4}-[A-Z]{5}",
+        "invoice": r"INV-\d{7}",
+        "again": r"C-\d{6}",
+    }
     assert many.schema["customer"].pattern == r"\d{4}-[A-Z]{5}"
+    # Places by hash, of which hardly two texts share one, and the same noise.
+    assert many.schema["again"].distinct == pytest.approx(held.schema["again"].distinct, abs=2)

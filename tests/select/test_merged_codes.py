@@ -110,8 +110,22 @@ class TestGroups:
         # 2 codes, 100 x 2 are fewer.
         assert all(30 <= sizes.size(name) <= math.sqrt(2 * 618) for name in ("amount", "tip"))
         assert sizes.size("place") == 100
-        alone = coarsened(table, sigma=1.0, pair_sigma=1.0, ordered=["amount", "small 0"]).target
+
+    def test_among_small_columns_an_ordered_one_is_merged_for_one_of_many_codes_without_an_order(
+        self,
+    ) -> None:
+        wide, table = [100.0] * 100, {f"small {i}": [5000.0] * 2 for i in range(5)}
+
+        beside = coarsened(
+            table | {"amount": wide, "place": wide}, sigma=1.0, pair_sigma=1.0, ordered=["amount"]
+        ).target
+        alone = coarsened(table | {"amount": wide}, sigma=1.0, pair_sigma=1.0, ordered=["amount"]).target
+        neither = coarsened(table | {"town": wide, "place": wide}, sigma=1.0, pair_sigma=1.0).target
+
+        assert 30 <= beside.size("amount") <= math.sqrt(2 * 618)
+        assert beside.size("place") == 100
         assert alone.size("amount") == 100
+        assert neither.size("town") == neither.size("place") == 100
 
     def test_pairs_are_refused(self) -> None:
         pair = Measurement(("a", "b"), np.ones((2, 2)), 1.0)

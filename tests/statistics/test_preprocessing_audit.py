@@ -20,9 +20,9 @@ from syntabula.errors import PrivateDomainError
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.prepare.bounds import extract_bounds
+from syntabula.prepare.found_levels import extract_level
 from syntabula.prepare.kmeans import KMeansBins
 from syntabula.prepare.preprocessing import FittedDiscretizer, RareCategories, fit_spread
-from syntabula.prepare.private_domain import extract_level
 from syntabula.prepare.privtree import PrivTreeBins
 from syntabula.prepare.quantile import QuantileBins
 from syntabula.privacy.budget import Budget

@@ -1,27 +1,44 @@
-"""Find the form of keys in a column of texts whose categories noise hides."""
+"""Find the form of keys in a column of texts whose categories noise hides, and how many of any keys differ."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from syntabula.marginals.sorted_points import CountedPoints
+from syntabula.prepare.bounds import MISSING_TAIL
 from syntabula.prepare.found_labels import is_unicode
+from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.searched import SearchedColumn
+from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.key_shapes import shape_of
-from syntabula.table.schema.key_patterns import UUID, KeyPattern
+from syntabula.table.schema.key_patterns import UUID
+
+if TYPE_CHECKING:
+    from syntabula.prepare.refinement import Points
 
 SHAPES_SHARE = Fraction(1, 16)
 """Fraction of a text column's domain budget, and of its delta, that is kept for the form of keys."""
+
+REPEATS_SHARE = Fraction(1, 16)
+"""Fraction of a text column's domain budget that is kept for the number of different keys."""
+
+Curated = Callable[["Points", int], ColumnCurator]
+"""Makes the curator of some values, given the number of missing ones."""
 
 
 def pattern_of_most(
     raw: SearchedColumn,
     *,
     n_present: float,
-    n_keys: float,
     least: int,
     share: Fraction,
     delta: Fraction,
@@ -39,7 +56,6 @@ def pattern_of_most(
     Args:
         raw: The column.
         n_present: Released number of texts.
-        n_keys: How many different keys a pattern must make.
         least: Number of records below which a shape is not found; see `LabelCurator.frequent`.
         share: Fraction of the whole budget, which must have a delta.
         delta: Upper bound on the probability of releasing a shape that only one record has.
@@ -48,7 +64,7 @@ def pattern_of_most(
         noise: Draws the noise.
 
     Returns:
-        The pattern; None if no shape is that of most texts, or too few new keys can be made of it.
+        The pattern; None if no shape is that of most texts.
     """
     for keeps_letters in (True, False):
         shapes = raw.shapes(partial(shape_of, keeps_letters=keeps_letters), least)
@@ -58,7 +74,51 @@ def pattern_of_most(
         if 2 * sum(found.values()) > n_present:
             shape = max(found, key=lambda one: found[one])
             assert shape is not None
-            is_enough = KeyPattern.of(shape).n_keys >= n_keys
-            pattern = "uuid" if shape == UUID else shape
-            return pattern if is_enough and 2 * found[shape] > n_present else None
+            return ("uuid" if shape == UUID else shape) if 2 * found[shape] > n_present else None
     return None
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Released numbers of keys.
+
+    Attributes:
+        first: Noisy number of different keys.
+        repeated: Noisy number of other cells, whose key an earlier one has.
+        likely: Level that noise alone hardly exceeds on either.
+        has_missing: Whether cells are missing.
+    """
+
+    first: float
+    repeated: float
+    likely: float
+    has_missing: bool
+
+    def n_distinct(self, n_present: float | None = None) -> int | None:
+        """Return how many keys differ; None if all do, as far as noise shows.
+
+        Args:
+            n_present: Released number of keys, if it is known better than this, so that both numbers tell.
+        """
+        if self.repeated <= self.likely:
+            return None
+        differ = self.first if n_present is None else (self.first + n_present - self.repeated) / 2
+        return max(round(differ), 1)
+
+
+def repeats(raw: SearchedColumn, curator: Curated, *, share: Fraction, step: str) -> Repeats:
+    """Count different keys, repetitions and missing cells.
+
+    Each record counts once: as the first whose value takes a place by hash, as a repetition, or as missing. Which
+    record is the first does not matter: adding one changes one of the three numbers by one. There are 2^26 places, so
+    that hardly any two values share one unless there are more than a few million.
+    """
+    n_present, n_missing = raw.numbers()
+    n_first = raw.places_taken()
+    every = CountedPoints(np.arange(2), np.array([n_first, n_present - n_first]))
+    column = curator(every.where(every.counts > 0), n_missing)
+    answer = column.histogram(range(3), share=share, step=step, count_missing=True)
+    first, repeated, missing = answer.values.tolist()
+    return Repeats(
+        first, repeated, answer.above_noise(LEAST_FAILURE), missing > answer.above_noise(MISSING_TAIL)
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula.privacy.doors.labels import CellText, LabelCurator
-from syntabula.table.key_texts import hardly_repeat, pattern_of_new_keys
+from syntabula.table.key_texts import hardly_repeat, identifier_of
 from syntabula.table.schema.columns import Identifier
 
 MOST_REPEATED = 0.1
@@ -57,7 +57,7 @@ def extract_categories(
 
 
 def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> Identifier | None:
-    """Return the identifier of texts that hardly repeat, with the pattern that all of them show; None for others.
+    """Return the identifier of texts that hardly repeat, as all of them show it; None for others.
 
     It reads the labels as they are, as a draft of a schema does, so it is done without privacy only.
 
@@ -68,17 +68,16 @@ def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> I
     """
     n_present, n_missing = numbers
 
-    def form(counts: Mapping[CellText, int]) -> str | None:
+    def form(counts: Mapping[CellText, int]) -> dict[str, str | int | None] | None:
         numbers = {label: number for label, number in counts.items() if label is not None}
         repeated = sum(number for number in numbers.values() if number > 1)
         if not hardly_repeat(len(numbers), n_present) or repeated > MOST_REPEATED * n_present:
             return None
-        return pattern_of_new_keys(numbers.keys()) or ""
+        key = identifier_of(numbers, nullable=n_missing > 0, provenance="private")
+        return {"pattern": key.pattern, "distinct": key.distinct}
 
-    pattern = column.told(form, what="pattern of keys", step=step)
-    if pattern is None:
-        return None
-    return Identifier(pattern=pattern or None, nullable=n_missing > 0, provenance="private")
+    told = column.told(form, what="pattern of keys", step=step)
+    return None if told is None else Identifier(**told, nullable=n_missing > 0, provenance="private")
 
 
 def is_unicode(label: CellText) -> bool:

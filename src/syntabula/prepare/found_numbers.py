@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from syntabula.marginals.asked_points import AskedPoints
-from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL
+from syntabula.prepare.found_keys import Curated, repeats
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.refinement import coded
 from syntabula.prepare.searched import SearchedColumn
-from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.table.clock_numbers import CLOCK_NUMBERS, EACH_CLOCK_TIME, NO_CLOCK_TIME, are_clock_times
+from syntabula.table.clock_numbers import (
+    CLOCK_NUMBERS,
+    EACH_CLOCK_TIME,
+    NO_CLOCK_TIME,
+    TELLING_NUMBERS,
+    are_clock_times,
+)
 from syntabula.table.schema.clock_columns import AS_NUMBER
-from syntabula.table.schema.columns import Identifier, Time
+from syntabula.table.schema.columns import Identifier, Numeric, Time
 
 if TYPE_CHECKING:
     from syntabula.prepare.refinement import Points
@@ -28,32 +32,29 @@ KEY_SHARE = Fraction(1, 8)
 OTHER_NUMBERS = 0.01
 """Part of the values of clock times that may be other numbers, such as 2400; they are moved to the nearest time."""
 
+UNNAMED_SHARE = Fraction(1, 16)
+"""Fraction of the domain budget of other whole numbers that is kept to find whether they are clock times."""
+
+LEAST_TELLING = 0.05
+"""Part of the values that tell of clock times before 13 at least, and of later ones, if the name does not."""
+
+_FARTHEST = 2**14
+"""Above bounds of clock times that noise has widened."""
+
 MOST_REPEATED = 20
 """Numbers with the name of a key that occur more often than this on average are learned."""
-
-Curated = Callable[["Points", int], ColumnCurator]
-"""Makes the curator of some values, given the number of missing ones."""
 
 
 def whole_number_key(
     raw: SearchedColumn, curator: Curated, *, share: Fraction, step: str
 ) -> Identifier | None:
-    """Return an identifier if values hardly repeat, so that they name records.
-
-    Each record counts once: as the first whose value takes a place by hash, as a repetition, or as missing. Which
-    record is the first does not matter: adding one changes one of the three numbers by one. There are 2^26 places, so
-    that hardly any two values share one unless there are more than a few million.
-    """
-    n_present, n_missing = raw.numbers()
-    n_first = raw.places_taken()
-    every = CountedPoints(np.arange(2), np.array([n_first, n_present - n_first]))
-    column = curator(every.where(every.counts > 0), n_missing)
-    answer = column.histogram(range(3), share=share, step=step, count_missing=True)
-    first, repeated, missing = answer.values.tolist()
-    if first <= answer.above_noise(LEAST_FAILURE) or first * MOST_REPEATED < repeated:
+    """Return an identifier if values hardly repeat, so that they name records; see `repeats`."""
+    found = repeats(raw, curator, share=share, step=step)
+    if found.first <= found.likely or found.first * MOST_REPEATED < found.repeated:
         return None
-    has_missing = missing > answer.above_noise(MISSING_TAIL)
-    return Identifier(integer=True, nullable=has_missing, provenance="private")
+    return Identifier(
+        integer=True, distinct=found.n_distinct(), nullable=found.has_missing, provenance="private"
+    )
 
 
 def clock_number(
@@ -68,6 +69,29 @@ def clock_number(
         return None
     has_missing = missing > answer.above_noise(MISSING_TAIL)
     return Time(format=AS_NUMBER, nullable=has_missing, provenance="private")
+
+
+def may_be_clock_number(column: Numeric) -> bool:
+    """Return whether released bounds leave it open that whole numbers are clock times."""
+    return 0 <= column.lower < 1000 and 1300 <= column.upper < _FARTHEST
+
+
+def unnamed_clock_number(
+    points: Points, curator: Curated, *, nullable: bool, share: Fraction, step: str
+) -> Time | None:
+    """Return clock times if hardly any number is none, and many hardly are anything else; see `telling_codes`.
+
+    Noise must not hide a tenth of the values: of numbers of all kinds up to 2,359, two fifths are no clock times.
+    """
+    column = curator(coded(points, "telling clock", TELLING_NUMBERS), 0)
+    answer = column.histogram(range(TELLING_NUMBERS.size + 1), share=share, step=step)
+    others, _, *telling = answer.values.tolist()
+    height, total = answer.above_noise(LEAST_FAILURE), float(answer.values.sum())
+    if others > max(height, OTHER_NUMBERS * total) or 10 * height > total:
+        return None
+    if min(telling) <= max(height, LEAST_TELLING * total):
+        return None
+    return Time(format=AS_NUMBER, nullable=nullable, provenance="private")
 
 
 def exact_clock_number(

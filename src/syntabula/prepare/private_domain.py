@@ -13,11 +13,19 @@ import numpy as np
 
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
-from syntabula.prepare.found_keys import SHAPES_SHARE, pattern_of_most
+from syntabula.prepare.found_keys import REPEATS_SHARE, SHAPES_SHARE, pattern_of_most, repeats
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
-from syntabula.prepare.found_numbers import KEY_SHARE, clock_number, exact_clock_number, whole_number_key
+from syntabula.prepare.found_levels import extract_level
+from syntabula.prepare.found_numbers import (
+    KEY_SHARE,
+    UNNAMED_SHARE,
+    clock_number,
+    exact_clock_number,
+    may_be_clock_number,
+    unnamed_clock_number,
+    whole_number_key,
+)
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
-from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import CellText, LabelCurator
@@ -34,7 +42,7 @@ from syntabula.table.coding.levels import (
     TIME_LEVELS,
 )
 from syntabula.table.key_names import is_key_name
-from syntabula.table.key_texts import SPARE_KEYS
+from syntabula.table.key_texts import how_many_differ
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -81,11 +89,12 @@ def extract_column(
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
     without any such category becomes an identifier, whose values are generated anew where they are not missing, in the
-    shape that most of them have if a small part of the budget finds one; so do
+    shape that most of them have if a small part of the budget finds one, and as many of them different; so do
     whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
-    clock times are these if nearly all can be. Numbers that pandas holds as categories are
-    treated like text, except that rare ones become missing. The number of decimals of floats and the resolution of times
-    are found too. A column is nullable if more cells are missing than noise explains; else their records are left out.
+    clock times are these if nearly all can be; in other columns, if many hardly can be anything else too. Numbers that
+    pandas holds as categories are treated like text, except that rare ones become missing. The number of decimals of
+    floats and the resolution of times are found too. A column is nullable if more cells are missing than noise explains;
+    else their records are left out.
 
     Args:
         name: Name of the column.
@@ -122,29 +131,6 @@ def extract_column(
         case "integer":
             return search.whole(share)
     return search.number()
-
-
-def extract_level(levels: ColumnCurator, n_levels: int, *, share: Fraction, step: str) -> int:
-    """Find the coarsest level that represents all values, except so few that noise hides them.
-
-    Each record needs one level, so the counts of levels are a histogram of sensitivity one. If noise could hide half
-    of the records, half of them suffice to require a level: a level that is too coarse turns numbers from 0 to 1
-    into zeros and ones, while one that is too fine loses little.
-
-    Args:
-        levels: For each value the coarsest level that represents it, 0 (coarsest) to n_levels - 1.
-        n_levels: Number of levels.
-        share: Fraction of the whole budget.
-        step: Name of this spend in the ledger.
-
-    Returns:
-        A level. Each value that needs a finer one is rounded to it.
-    """
-    answer = levels.histogram(range(n_levels + 1), share=share, step=step)
-    finer = np.cumsum(answer.values[::-1])[::-1]
-    height = answer.above_noise(LEAST_FAILURE) * np.sqrt(np.arange(n_levels, 0, -1))
-    needed = np.flatnonzero(finer > np.minimum(height, finer[0] / 2))
-    return int(needed[-1]) if needed.size else 0
 
 
 class _Search:
@@ -211,25 +197,30 @@ class _Search:
         if not column.is_private and (key := exact_key(column, self.raw.numbers(), step=self.step)):
             return key
         if not column.is_private or not self.n_estimated:
-            found, pattern = self._categories(column, self.share, delta), None
+            found = self._categories(column, self.share, delta)
+            key = None if found.labels else Identifier(nullable=found.has_missing, provenance="private")
         else:
-            found = self._categories(column, self.share * (1 - SHAPES_SHARE), delta * (1 - SHAPES_SHARE))
-            pattern = None if found.labels else self._pattern(found.n_missing, delta)
-        if not found.labels:
-            return Identifier(pattern=pattern, nullable=found.has_missing, provenance="private")
-        return open_categorical(with_known_labels(found.labels), nullable=found.has_missing)
+            share = self.share * (1 - SHAPES_SHARE - REPEATS_SHARE)
+            found = self._categories(column, share, delta * (1 - SHAPES_SHARE))
+            key = None if found.labels else self._key(found, delta)
+        return key or open_categorical(with_known_labels(found.labels), nullable=found.has_missing)
 
-    def _pattern(self, n_missing: int, delta: Fraction) -> str | None:
-        return pattern_of_most(
+    def _key(self, found: FoundCategories, delta: Fraction) -> Identifier:
+        n_present = self.n_estimated - found.n_missing
+        pattern = pattern_of_most(
             self.raw,
-            n_present=self.n_estimated - n_missing,
-            n_keys=SPARE_KEYS * self.n_estimated,
+            n_present=n_present,
             least=self.least,
             share=self.share * SHAPES_SHARE,
             delta=delta * SHAPES_SHARE,
             step=self.step,
             ledger=self.ledger,
             noise=self.noise,
+        )
+        counted = repeats(self.raw, self._curator, share=self.share * REPEATS_SHARE, step=self.step)
+        distinct = how_many_differ(pattern, n_rows=self.n_estimated, n_distinct=counted.n_distinct(n_present))
+        return Identifier(
+            pattern=pattern, distinct=distinct, nullable=found.has_missing, provenance="private"
         )
 
     def codes(self, delta: Fraction) -> Column:
@@ -271,12 +262,31 @@ class _Search:
             )
             if clock is not None:
                 return clock
+        else:
+            return self._number_or_clock(share)
         return self._whole(share)
+
+    def _number_or_clock(self, share: Fraction) -> Column:
+        """Find bounds, and ask whether numbers are clock times only where these may be; else the model gets the rest."""
+        number = self._whole(share * (1 - UNNAMED_SHARE))
+        if not may_be_clock_number(number):
+            return number
+        clock = unnamed_clock_number(
+            self._whole_points()[0],
+            self._curator,
+            nullable=number.nullable,
+            share=share * UNNAMED_SHARE,
+            step=self.step,
+        )
+        if clock is None:
+            return number
+        self.beyond.pop(self.name)
+        return clock
 
     def _whole_points(self) -> tuple[Points, int]:
         return self.raw.points(Numeric(*self._limits(), integer=True))
 
-    def _whole(self, share: Fraction) -> Column:
+    def _whole(self, share: Fraction) -> Numeric:
         limits = self._limits()
         found = self._bounds(Numeric(*limits, integer=True), share)
         least, most = self._storable(*limits)

@@ -51,7 +51,10 @@ class SearchedColumn(Protocol):
         ...
 
     def places_taken(self) -> int:
-        """Return how many places by hash the present values take; see `OccupiedFold`."""
+        """Return how many different values are present, or of many how many places by hash they take.
+
+        Adding a record changes it by at most one; see `OccupiedFold`.
+        """
         ...
 
 
@@ -87,7 +90,9 @@ class WholeColumn:
         return CountedPoints.of(points), n_missing
 
     def places_taken(self) -> int:
-        """Return how many places by hash the present values take."""
+        """Return how many different texts are present, or how many places by hash other values take."""
+        if self.physical.is_labels:
+            return len(self.labels(1))
         fold = OccupiedFold()
         state = fold.start()
         fold.add(state, CountedPoints.of(self._values()))

@@ -216,8 +216,8 @@ def _public(statement: StatementFacts) -> list[str]:
         why = "the values" if exact else "noise hides every category, or the values"
         more = "" if exact else ", or raise epsilon or the share of preprocessing"
         lines += _wrapped(
-            f"For {', '.join(anew)}, {why} are keys that hardly repeat: they are made anew, and only the number of "
-            f"missing cells and, where most have one, the form of keys was learned. To learn more, state the categories "
+            f"For {', '.join(anew)}, {why} are keys: they are made anew, and only the number of missing cells, how many "
+            f"keys differ and, where most have one, the form of keys was learned. To learn more, state the categories "
             f"in a schema{more}."
         )
     return lines

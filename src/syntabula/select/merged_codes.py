@@ -33,7 +33,7 @@ _PER_GROUP = 0.65
 """Standard deviations of noise that an average cell must hold for each group (benchmarks/results/merging.md)."""
 
 CELLS_OF_ORDERED = 2.0
-"""Most cells of two ordered columns, for each that a typical pair may have (benchmarks/results/merging.md)."""
+"""Most cells of an ordered column with another, for each that a typical pair may have (benchmarks/results/merging.md)."""
 
 _SEARCHES = 40
 
@@ -50,8 +50,9 @@ def coarsen(
     largest number for which an average cell of m groups against the median column holds `records_per_noise`
     times the noise of a pair, as PrivMRF requires of a marginal (Cai et al. 2021, theta-usefulness). Small
     columns thus keep their codes, as their pairs with large ones stand out from the noise. Ordered columns are merged
-    until a pair of any two of them has at most twice as many cells: where most columns are small, the median says nothing
-    of two amounts, whose neighbouring codes tell nearly the same of each other.
+    until any two columns, cut to as many groups, have at most twice as many cells: where most columns are small, the
+    median says nothing of an amount beside another or beside many categories. Neighbouring codes of it tell nearly the
+    same; those without an order tell different things, and keep more of a strong dependence whole than merged.
 
     Many groups must hold more: `_PER_GROUP` m times the noise, for m groups against as many. What m groups hide of how
     two columns depend on each other falls as 1 / m, while noise moves a part of the records that grows with the
@@ -91,8 +92,7 @@ def coarsen(
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
     cells = most_cells(records=total, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
     most = _most_groups([_number(g) for g in groups], cells)
-    ordered = [_number(g) for m, g in zip(one_way, groups, strict=True) if m.clique[0] in domain.ordered]
-    most_ordered = min(most, _most_of_pair(ordered, CELLS_OF_ORDERED * cells))
+    most_ordered = min(most, _most_of_pair([_number(g) for g in groups], CELLS_OF_ORDERED * cells))
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values

@@ -31,6 +31,23 @@ def clock_codes(values: NDArray[Any]) -> NDArray[np.int64]:
 
 CLOCK_NUMBERS = CodeFold(clock_codes, 3)
 
+
+def telling_codes(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return for each number [n] 0 if it is no clock time, and 2 or 3 if it hardly is another number that looks like one.
+
+    That takes an hour and 32 to 59 minutes, but not 50: days of a month, round amounts and small counts have none. 2 is
+    for hours before 13, 3 for later ones, and 1 for other clock times.
+    """
+    clock = clock_codes(values) > 0
+    whole = np.where(clock, values, 0).astype(np.int64)
+    minutes = whole % 100
+    telling = (whole >= 100) & (minutes > _LAST_DAY_OF_MONTH) & (minutes != 50)
+    codes: NDArray[np.int64] = clock + telling * (1 + (whole >= 1300))
+    return codes.astype(np.int64)
+
+
+TELLING_NUMBERS = CodeFold(telling_codes, 4)
+
 NO_CLOCK_TIME = 2400
 """Code of a number that is no clock time."""
 

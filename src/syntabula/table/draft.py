@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -21,7 +22,7 @@ from syntabula.errors import SchemaError
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.frames.text_times import with_times_read
 from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons
-from syntabula.table.key_texts import FEW_VALUES, MANY_VALUES, hardly_repeat, pattern_of_new_keys
+from syntabula.table.key_texts import FEW_VALUES, MANY_VALUES, hardly_repeat, identifier_of
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
@@ -201,8 +202,7 @@ def _key_of_person(raw: RawColumn) -> Identifier:
     nullable = bool(raw.missing.any())
     if raw.physical.kind == "integer":
         return Identifier(integer=True, nullable=nullable, provenance="observed")
-    pattern = pattern_of_new_keys(set(raw.values[~raw.missing].tolist()))
-    return Identifier(pattern=pattern, nullable=nullable, provenance="observed")
+    return identifier_of(Counter(raw.values[~raw.missing].tolist()), nullable=nullable, provenance="observed")
 
 
 def _note(names: list[str], note: str) -> str:
@@ -258,9 +258,9 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     number_note = _note_of_numbers(labels)
     if hardly_repeat(len(labels), values.size):
         kind = "differs in every row" if len(labels) == values.size else "has very many distinct values"
-        pattern = pattern_of_new_keys(labels)
-        by = "running numbers" if pattern is None else "new keys of the pattern that its values show"
-        return Identifier(pattern=pattern, nullable=nullable, provenance="observed"), number_note or (
+        key = identifier_of(Counter(values.tolist()), nullable=nullable, provenance="observed")
+        by = "running numbers" if key.pattern is None else "new keys of the pattern that its values show"
+        return key, number_note or (
             f"{kind}, so it is treated as an identifier and replaced by {by}; to learn it, declare it "
             "categorical, with its common values and `open: true`"
         )

@@ -254,6 +254,8 @@ class TestIdentifier:
             {"width": 0},
             {"width": 99},
             {"prefix": 1},
+            {"distinct": 0},
+            {"distinct": 2.5},
         ]:
             with pytest.raises(SchemaError):
                 Identifier(**arguments)

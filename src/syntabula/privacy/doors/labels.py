@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -82,11 +83,11 @@ class LabelCurator:
         """Whether there is a budget, so that answers are noisy."""
         return self._ledger.budget.currency != "none"
 
-    def told(self, of: Callable[[Mapping[CellText, int]], str | None], *, what: str, step: str) -> str | None:
+    def told(self, of: Callable[[Mapping[CellText, int]], Any], *, what: str, step: str) -> Any:
         """Return what a function tells of the exact counts of all labels; only where privacy is switched off.
 
         Args:
-            of: Given the number of records of each label.
+            of: Given the number of records of each label, returns what JSON can hold.
             what: What it tells, for the ledger.
             step: Name of this answer in the ledger.
 
@@ -102,8 +103,7 @@ class LabelCurator:
         text = answer(
             self._ledger, self._source, ExactEvent(what), step=step, query=[], draw=draw, longest=LONGEST
         )
-        found: str | None = json.loads(text.tobytes())
-        return found
+        return json.loads(text.tobytes())
 
     def __repr__(self) -> str:
         return "LabelCurator()"

@@ -251,11 +251,14 @@ class Codec:
         """
         column = self.schema[name]
         assert isinstance(column, Identifier)
+        if name == self.schema.unit:
+            # All keys of units differ, or two of them would be one.
+            column = replace(column, distinct=None)
         if name != self.schema.unit or self.unit_sizes is None:
-            return surrogates(column, missing, first_row)
+            return surrogates(name, column, missing, first_row)
         numbers = self.unit_sizes.numbers(first_row, missing.size)
         first, last = (int(numbers[0]), int(numbers[-1])) if numbers.size else (0, -1)
-        keys = surrogates(column, np.zeros(last - first + 1, np.bool_), first)
+        keys = surrogates(name, column, np.zeros(last - first + 1, np.bool_), first)
         return keys.take((numbers - first).astype(np.intp))
 
     def to_json(self) -> dict[str, Any]:

@@ -278,26 +278,31 @@ def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bo
     return RawColumn(values[index], missing, PhysicalType("integer", str(values.dtype)))
 
 
-def surrogates(column: Identifier, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
+def surrogates(name: str, column: Identifier, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
     """Return running numbers, written as the column declares, or keys of its pattern.
 
     Args:
+        name: Name of the column.
         column: The declaration.
         missing: Which cells are missing [n].
         first_row: Position of the first of these rows in the whole table; its running number is this plus 1.
     """
-    if column.pattern is not None:
-        from syntabula.table.schema.key_patterns import KeyPattern
+    from syntabula.table.schema.key_patterns import KeyPattern, repeated_positions
 
-        keys = KeyPattern.of(column.pattern).drawn(first_row, missing.size)
+    n = missing.size
+    repeated = None if column.distinct is None else repeated_positions(first_row, n, column.distinct, name)
+    if column.pattern is not None:
+        pattern = KeyPattern.of(column.pattern)
+        keys = pattern.drawn(first_row, n) if repeated is None else pattern.at(repeated)
         if column.integer:
             whole = np.array([int(key) for key in keys], dtype=np.int64)
             return RawColumn(whole, missing, PhysicalType("integer", "int64"))
         return RawColumn(object_array(keys), missing, PhysicalType("text", "str"))
-    numbers = range(first_row + 1, first_row + missing.size + 1)
+    numbers = np.arange(first_row, first_row + n) if repeated is None else repeated.astype(np.int64)
+    numbers = numbers + 1
     if column.integer:
-        return RawColumn(np.array(numbers, dtype=np.int64), missing, PhysicalType("integer", "int64"))
+        return RawColumn(numbers, missing, PhysicalType("integer", "int64"))
     width = column.width or 1
-    values = np.empty(missing.size, dtype=object)
-    values[:] = [f"{column.prefix}{i:0{width}d}" for i in numbers]
+    values = np.empty(n, dtype=object)
+    values[:] = [f"{column.prefix}{i:0{width}d}" for i in numbers.tolist()]
     return RawColumn(values, missing, PhysicalType("text", "str"))

@@ -16,7 +16,7 @@ from syntabula.marginals.point_folds import BoundedFold, DistinctFold, OccupiedF
 from syntabula.marginals.sorted_points import CodeFold, CountedPoints
 from syntabula.table.coding.column_codes import ordered_points, present_cells
 from syntabula.table.parts.column_folds import MissingFold, PointFold, folded_columns
-from syntabula.table.parts.labels import LabelFold, TextShape, shaped
+from syntabula.table.parts.labels import LabelFold, TextShape, shaped, text_hashes
 from syntabula.table.parts.points import asked_of
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import PhysicalType, RawColumn
@@ -112,13 +112,18 @@ class PartCells:
         return CountedPoints(ordered_points(widest, raw)[0], held.counts).ascending(), missing
 
     def places_taken(self) -> int:
-        """Return how many places by hash the present values take."""
+        """Return how many different texts are present, if they are held, or how many places by hash values take."""
+        if self.texts is not None:
+            return len(self.texts)
+        if self.buckets is not None:
+            fold = PointFold(text_hashes, OccupiedFold())
+            return OccupiedFold().taken(folded_columns(self.parts, {self.name: (self.name, fold)})[self.name])
         if self.values is None:
             return self.taken
-        fold = OccupiedFold()
-        state = fold.start()
-        fold.add(state, self.values)
-        return fold.taken(state)
+        occupied = OccupiedFold()
+        state = occupied.start()
+        occupied.add(state, self.values)
+        return occupied.taken(state)
 
 
 def found_parts(

@@ -120,11 +120,21 @@ def shaped(counts: Mapping[str, int], shape: TextShape) -> Counter[str]:
 
 
 def label_buckets(texts: list[str]) -> NDArray[np.int64]:
-    """Return the bucket of each text [n], by its BLAKE2 hash, which is the same in every process."""
+    """Return the bucket of each text [n], by its hash."""
+    return (_hashes(texts) % BUCKETS).astype(np.int64)
+
+
+def text_hashes(raw: RawColumn) -> NDArray[np.uint64]:
+    """Return the hash of each different text of a part of a column."""
+    return _hashes([*texts_of(raw)])
+
+
+def _hashes(texts: list[str]) -> NDArray[np.uint64]:
+    """Return 64 bits of the BLAKE2 hash of each text [n], which is the same in every process."""
     digests = b"".join(
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts
     )
-    return (np.frombuffer(digests, dtype="<u8") % BUCKETS).astype(np.int64)
+    return np.frombuffer(digests, dtype="<u8")
 
 
 def _put(state: State, run: int, counts: Mapping[str, int]) -> None:

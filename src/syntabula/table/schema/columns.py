@@ -207,12 +207,14 @@ class Identifier(ColumnBase):
         prefix: Text before each number.
         width: Number of digits to which numbers are padded with zeros; None for no padding.
         integer: Whether the new values are integers rather than text.
-        pattern: Shape of new keys, all different, such as "C-\\d{6}" or "\\d{4}-[A-Z]{5}": digits, classes such as [A-Z]
+        pattern: Shape of new keys, such as "C-\\d{6}" or "\\d{4}-[A-Z]{5}": digits, classes such as [A-Z]
             and [0-9a-f], counts, and characters as themselves; or uuid. None for running numbers.
+        distinct: How many different keys there are, such as 400 of stores in a table of sales: more rows have them again,
+            all equally often. None if all differ, as those of units always do.
 
     Raises:
         SchemaError: If integers are given a prefix or a width, or a pattern that makes no integers, or a pattern is not
-            understood or given beside a prefix or a width.
+            understood, given beside a prefix or a width, or makes fewer different keys than there are.
     """
 
     kind: ClassVar[str] = "identifier"
@@ -221,10 +223,11 @@ class Identifier(ColumnBase):
     width: int | None = None
     integer: bool = False
     pattern: str | None = None
+    distinct: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        declare(self, integer=FLAG, width=left_out(count(1, 32)))
+        declare(self, integer=FLAG, width=left_out(count(1, 32)), distinct=left_out(count(1, MAX_GRID)))
         if not isinstance(self.prefix, str):
             raise SchemaError(f"prefix must be text; got {shown(self.prefix)}")
         object.__setattr__(self, "prefix", plain_label("prefix", self.prefix))
@@ -240,6 +243,10 @@ class Identifier(ColumnBase):
                 raise SchemaError(
                     "integer identifiers need a pattern of 1 to 18 digits that does not begin with zero, such as "
                     r"[1-9]\d{7}"
+                )
+            if self.distinct is not None and self.distinct > found.n_keys:
+                raise SchemaError(
+                    f"pattern has {found.n_keys:,} different keys, fewer than `distinct`; declare a longer one"
                 )
 
     @property

@@ -10,6 +10,7 @@ import re
 import string
 from collections.abc import Iterable
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,10 +110,15 @@ class KeyPattern:
         """
         if first + n > self.n_keys:
             raise SchemaError(
-                f"pattern has {self.n_keys:,} different keys, and more rows are drawn; declare a longer one, or draw "
-                "fewer rows"
+                f"pattern has {self.n_keys:,} different keys, and more rows are drawn; declare a longer one, say by "
+                "`distinct` that keys repeat, or draw fewer rows"
             )
-        positions = np.arange(first, first + n, dtype=np.uint64)
+        return self.at(np.arange(first, first + n, dtype=np.uint64))
+
+    def at(self, positions: NDArray[np.uint64]) -> list[str]:
+        """Return the keys of any positions [n] below `n_keys`; see `drawn`."""
+        if not positions.size:
+            return []
         permuted, n_permuted = 0, 1
         while permuted < len(self.places) and n_permuted * len(self.places[permuted]) <= _MOST_PERMUTED:
             n_permuted *= len(self.places[permuted])
@@ -126,8 +132,6 @@ class KeyPattern:
             else:
                 chosen = _mixed(positions, np.uint64(place)) % size
             columns.append(np.array([*characters])[chosen.astype(np.intp)])
-        if not n:
-            return []
         letters = np.stack(columns, axis=1)
         return ["".join(row) for row in letters.tolist()]
 
@@ -159,20 +163,39 @@ def _mixed(values: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
         return mixed ^ (mixed >> np.uint64(31))
 
 
-def _permutation(values: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
-    """Permute the numbers below a size: a Feistel network on the next even number of bits, walked until it is below."""
+def repeated_positions(first: int, n: int, distinct: int, name: str) -> NDArray[np.uint64]:
+    """Return for each row [n] one of the positions below `distinct`: all in order, then all again in other orders.
+
+    It depends on nothing but the row and the name of its column, so that rows drawn in pieces have the keys that they
+    would have together, and the keys of two columns do not follow from each other.
+    """
+    rows = np.arange(first, first + n, dtype=np.uint64)
+    rounds, places = np.divmod(rows, np.uint64(distinct))
+    keys = _mixed(rounds, np.uint64(crc32(name.encode("utf-8", "surrogatepass"))))
+    return np.where(rounds > 0, _permutation(places, distinct, keys), places)
+
+
+def _permutation(
+    values: NDArray[np.uint64], size: int, keys: NDArray[np.uint64] | None = None
+) -> NDArray[np.uint64]:
+    """Permute the numbers below a size: a Feistel network on the next even number of bits, walked until it is below.
+
+    Numbers that have the same of the keys [n] are permuted alike; without keys, all are.
+    """
     half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
     mask = (np.uint64(1) << half) - np.uint64(1)
 
-    def once(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    keys = np.zeros_like(values) if keys is None else keys
+
+    def once(numbers: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         left, right = numbers >> half, numbers & mask
         for turn in range(4):
-            left, right = right, left ^ (_mixed(right, np.uint64(1000 + turn)) & mask)
+            left, right = right, left ^ (_mixed(right ^ keys, np.uint64(1000 + turn)) & mask)
         return (left << half) | right
 
-    found = once(values)
+    found = once(values, keys)
     while (outside := found >= np.uint64(size)).any():
-        found[outside] = once(found[outside])
+        found[outside] = once(found[outside], keys[outside])
     return found
 
 
