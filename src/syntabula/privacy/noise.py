@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import secrets
-import ssl
 from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable
 
@@ -168,8 +167,11 @@ class SecureNoise(_Sampled):
         return exact_samplers.choice(scores, scale)
 
     def _bytes(self, number: int) -> bytes:
-        # OpenSSL's generator, which takes its seed from the operating system's and is sixteen times as fast as that.
-        return ssl.RAND_bytes(number)
+        # OpenSSL's generator, as OpenDP's library has it: seeded by the operating system's, anew after a fork, and
+        # sixteen times as fast. Marginals are released without it.
+        from ssl import RAND_bytes
+
+        return RAND_bytes(number)
 
     def __repr__(self) -> str:
         return "SecureNoise()"

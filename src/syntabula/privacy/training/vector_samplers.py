@@ -22,7 +22,7 @@ with exact draws, in total variation, whatever the table; so where that has delt
 **Records.** A record is taken if a number of 72 bits lies below floor(rate 2^72): with probability `rate` or, for rates
 that are no such fraction, by less than 2^-72 smaller. Eight bits decide nearly all.
 
-Bits come from the noise source: those of the operating system, or of a seeded generator.
+Bits come from the noise source: those of OpenSSL's generator, which the operating system's seeds, or of a seeded one.
 """
 
 from __future__ import annotations
