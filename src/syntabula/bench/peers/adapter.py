@@ -54,8 +54,8 @@ _SYNTHCITY = "pip install synthcity 'pyarrow<20'"
 # Their code needs these versions, or older ones.
 _OLD = "torch pyarrow 'numpy<1.24' 'pandas<2'"
 _TABDDPM = (
-    f"pip install {_OLD} 'scikit-learn<1.2' 'category_encoders<2.7' icecream tomli tomli-w skorch nvidia-ml-py pynvml, and "
-    "with --no-deps libzero rtdl"
+    f"pip install {_OLD} 'scikit-learn<1.2' 'category_encoders<2.7' icecream tomli tomli-w skorch nvidia-ml-py pynvml, "
+    "and with --no-deps libzero rtdl"
 )
 _TABLEDIFFUSION = f"pip install {_OLD} opacus 'scikit-learn<1.4' prettytable tqdm"
 _DPMERF = f"pip install {_OLD} 'scikit-learn<1.4' 'autodp<0.2.1' future"

@@ -1,4 +1,4 @@
-"""One run of DP-MERF on rows by its authors' code (ParkLabML/DP-MERF), of which the user has a checkout; see `adapter`.
+"""One run of DP-MERF on rows by its authors' code, of which the user has a checkout; see `adapter`.
 
 python dpmerf.py METHOD TABLE.parquet COLUMNS.json OUT.parquet EPSILON DELTA RHO SEED
 

@@ -1,4 +1,4 @@
-"""One run of TabDDPM on rows by its authors' code (yandex-research/tab-ddpm), of which the user has a checkout; see `adapter`.
+"""One run of TabDDPM on rows by its authors' code, of which the user has a checkout; see `adapter`.
 
 python tabddpm.py METHOD TABLE.parquet COLUMNS.json OUT.parquet EPSILON DELTA RHO SEED
 

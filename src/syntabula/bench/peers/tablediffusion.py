@@ -1,8 +1,8 @@
-"""One run of TableDiffusion on rows by its author's code (gianlucatruda/TableDiffusion), of which the user has a checkout.
+"""One run of TableDiffusion on rows by its author's code, of which the user has a checkout; see `adapter`.
 
 python tablediffusion.py METHOD TABLE.parquet COLUMNS.json OUT.parquet EPSILON DELTA RHO SEED
 
-See `adapter`. Settings are its own. Bounds, quantiles and categories it reads off the table, which its budget does not
+Settings are its own. Bounds, quantiles and categories it reads off the table, which its budget does not
 count. A missing category is one more category, a missing number the mean.
 """
 
