@@ -10,7 +10,8 @@ imports not; so many rows are drawn then. Seconds are processor seconds, the lea
 largest memory of the process, libraries included. "Others" are the peer's seconds over ours.
 
 What is equal: the steps; the records of a step, on average with a budget; the width of two layers; the levels of noise;
-the number of features of DP-MERF. dpart's DPsynthpop and our Synthpop have no steps. Rows that DP-MERF's step generates are each side's own, as ours are distributions.
+the number of features of DP-MERF. Rows that DP-MERF's step generates are each side's own, as ours are distributions.
+dpart's DPsynthpop and our Synthpop have no steps.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ PEERS = Path(__file__).parents[1] / "src" / "syntabula" / "bench" / "peers"
 EPSILON, DELTA = 1.0, 1e-5
 BATCH = 1024
 LAYERS = (512, 512)
-EPOCHS = 5
-DIFFUSION_STEPS = 300
+EPOCHS = 1
+DIFFUSION_STEPS = 200
 FEATURES, GENERATOR_STEPS = 2000, 200
 
 

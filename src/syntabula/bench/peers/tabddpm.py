@@ -10,6 +10,7 @@ category, a missing number the mean.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -85,17 +86,14 @@ class TabDDPM:
 
     def train(self, **settings: Any) -> None:
         """Train, with these settings of their `train`."""
-        import train
-
-        train.train(**self.usual, model_params=self._model(), **settings)
+        importlib.import_module("train").train(**self.usual, model_params=self._model(), **settings)
 
     def sample(self, n: int) -> Any:
         """Return a frame of so many rows."""
         import numpy
         import pandas
-        import sample
 
-        sample.sample(
+        importlib.import_module("sample").sample(
             **self.usual,
             model_params=self._model(),
             model_path=str(self.folder / "model.pt"),
@@ -105,10 +103,9 @@ class TabDDPM:
         def written(name: str) -> Any:
             return numpy.load(self.folder / f"{name}_train.npy", allow_pickle=True)
 
-        drawn = {}
+        drawn: dict[str, Any] = {}
         for names, file in ((self.numbers, "X_num"), (self.texts, "X_cat")):
-            values = written(file) if names else None
-            drawn |= {name: values[:, place] for place, name in enumerate(names)}
+            drawn |= {name: written(file)[:, place] for place, name in enumerate(names)}
         target = written("y")
         drawn[self.target] = (
             numpy.array(self.classes, dtype=object)[target.astype(int)] if self.classes else target

@@ -8,6 +8,7 @@ count. A missing category is one more category, a missing number the mean.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -66,10 +67,9 @@ def _module() -> Any:
     models.__path__ = [str(code / "models")]
     sys.modules["models"] = models
     sys.modules |= {name: MagicMock() for name in ("git", "mlflow", "mlflow.tracking", "matplotlib")}
-    from models import table_diffusion
-
-    table_diffusion.plt.subplots.return_value = MagicMock(), MagicMock()
-    return table_diffusion
+    theirs = importlib.import_module("models.table_diffusion")
+    theirs.plt.subplots.return_value = MagicMock(), MagicMock()
+    return theirs
 
 
 def main() -> None:
