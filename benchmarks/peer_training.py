@@ -33,7 +33,7 @@ EPSILON, DELTA = 1.0, 1e-5
 BATCH = 1024
 LAYERS = (512, 512)
 EPOCHS = 1
-DIFFUSION_STEPS = 200
+DIFFUSION_STEPS = 1000
 FEATURES, GENERATOR_STEPS = 2000, 200
 
 
@@ -44,7 +44,7 @@ def main() -> None:
     )
     parser.add_argument("--methods", nargs="+", default=list(OURS), choices=list(OURS))
     parser.add_argument("--table", default="adult")
-    parser.add_argument("--rows", type=int, default=1000, help="rows to draw")
+    parser.add_argument("--rows", type=int, default=200, help="rows to draw")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
