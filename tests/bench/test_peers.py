@@ -38,6 +38,19 @@ class TestAdapter:
         assert found["independent"].status == "done"
 
     @pytest.mark.thorough
+    def test_code_that_is_no_package_needs_a_checkout(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SYNTABULA_PEER_DPMERF", sys.executable)
+        monkeypatch.delenv("SYNTABULA_PEER_DPMERF_CODE", raising=False)
+
+        (found,) = run(replace(STUDY, methods=("peer:dp-merf",)), tmp_path / "s.jsonl", workers=1).values()
+
+        assert found.status == "left out"
+        assert "clone ParkLabML/DP-MERF" in found.reason
+        assert "SYNTABULA_PEER_DPMERF_CODE" in found.reason
+
+    @pytest.mark.thorough
     def test_mbi_is_as_near_as_ours_on_single_columns(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

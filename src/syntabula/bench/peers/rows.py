@@ -42,7 +42,7 @@ def peer_rows(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple[Ra
         settings: Of the method that prepares the columns, as all methods of the cell get them.
 
     Raises:
-        MissingExtraError: If the user names no Python for it.
+        MissingExtraError: If the user names no Python for it, or no checkout of code that is no package.
         TrainingError: If its script fails.
     """
     name = cell.method.partition(":")[2]
@@ -52,6 +52,11 @@ def peer_rows(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple[Ra
         raise MissingExtraError(
             f"the peer {name!r} is not here: make an environment for it ({adapter.installed_by}) and name its Python in "
             f"the environment variable {adapter.variable}"
+        )
+    if adapter.checkout and not os.environ.get(adapter.checkout_variable):
+        raise MissingExtraError(
+            f"the code of the peer {name!r} is not here: clone {adapter.checkout} and name its folder in the environment "
+            f"variable {adapter.checkout_variable}"
         )
     script = [python, "-P", str(Path(__file__).parent / adapter.script), adapter.word]
     private = adapter.is_private

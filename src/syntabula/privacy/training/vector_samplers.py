@@ -22,7 +22,7 @@ with exact draws, in total variation, whatever the table; so where that has delt
 **Records.** A record is taken if a number of 72 bits lies below floor(rate 2^72): with probability `rate` or, for rates
 that are no such fraction, by less than 2^-72 smaller. Eight bits decide nearly all.
 
-Bits come from the noise source: those of the operating system, or of a seeded generator.
+Bits come from the noise source: those of OpenSSL's generator, which the operating system's seeds, or of a seeded one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ _BLOCKS = 1024
 _COLUMN_BITS = 22
 _REACH = 16
 _PER_CALL = 1 << 16
-"""Draws at a time: what they need stays in the cache of a core."""
+"""Trials whose bits are drawn at once."""
+
+_IN_CACHE = 1 << 13
+"""Trials that are decided at once: what they need stays in the cache of a core."""
 
 _MARGIN = 2.0**-40
 """More than what float64 is off by in step 3, relative, some units in its last place times an exponent of 512."""
@@ -62,7 +65,7 @@ class _Staircase:
         sigma: Scale of the noise.
         width_bits: W = 2^width_bits.
         scale: S.
-        units: [1024] w_j, as Python's integers.
+        units: [1024] w_j.
         cut: [1024] units of each column that belong to the block of the same number.
         other: [1024] the block that the rest belongs to.
         sure: [1024] numbers of 64 - width_bits bits below which u is kept wherever in the block x lies.
@@ -71,7 +74,7 @@ class _Staircase:
     sigma: float
     width_bits: int
     scale: int
-    units: tuple[int, ...]
+    units: NDArray[np.int64]
     cut: NDArray[np.uint32]
     other: NDArray[np.int16]
     sure: NDArray[np.uint64]
@@ -111,8 +114,15 @@ def sampled_records(n_records: int, rate: float, random_bytes: RandomBytes) -> N
 def _trials(size: int, staircase: _Staircase, random_bytes: RandomBytes) -> NDArray[np.int64]:
     """Return the numbers that are kept of so many trials, in their order."""
     words = np.frombuffer(random_bytes(12 * size), dtype=np.uint8)
-    first = words[: 4 * size].view("<u4")
-    second = words[4 * size :].view("<u8")
+    first, second = words[: 4 * size].view("<u4"), words[4 * size :].view("<u8")
+    pieces = [slice(start, start + _IN_CACHE) for start in range(0, size, _IN_CACHE)]
+    return np.concatenate([_decided(first[some], second[some], staircase, random_bytes) for some in pieces])
+
+
+def _decided(
+    first: NDArray[np.uint32], second: NDArray[np.uint64], staircase: _Staircase, random_bytes: RandomBytes
+) -> NDArray[np.int64]:
+    """Return the numbers that are kept of the trials with these 32 and 64 bits."""
     columns = (first >> np.uint32(_COLUMN_BITS)).astype(np.intp)
     own = (first & np.uint32((1 << _COLUMN_BITS) - 1)) < staircase.cut[columns]
     blocks = np.where(own, columns, staircase.other[columns])
@@ -135,14 +145,14 @@ def _are_kept(
 ) -> NDArray[np.bool_]:
     """Say of each trial whether u, of which `points` are the first bits, is below S f(x) / w_j."""
     bits = 64 - staircase.width_bits
-    units = np.array(staircase.units, dtype=np.float64)[blocks]
+    units = staircase.units[blocks]
     bounds = math.ldexp(staircase.scale, bits) / units * np.exp(-0.5 * np.square(numbers / staircase.sigma))
     # Points are whole numbers below 2^64, which float64 moves by less than the margin.
     lower = points.astype(np.float64)
     kept = (lower + 1) <= bounds * (1 - _MARGIN)
     for place in np.flatnonzero(~kept & (lower <= bounds * (1 + _MARGIN) + 1)):
         exponent = Fraction(int(numbers[place])) ** 2 / (2 * Fraction(staircase.sigma) ** 2)
-        ratio = Fraction(staircase.scale, staircase.units[blocks[place]])
+        ratio = Fraction(staircase.scale, int(units[place]))
         kept[place] = _is_below(int(points[place]), bits, ratio, exponent, random_bytes)
     return kept
 
@@ -185,7 +195,7 @@ def _staircase(sigma: float) -> _Staircase:
     )
     cut, other = _alias(units)
     # `sure` is a whole number: a point whose first bits are less lies below it.
-    return _Staircase(sigma, width_bits, scale, tuple(map(int, units)), cut, other, sure.astype(np.uint64))
+    return _Staircase(sigma, width_bits, scale, units, cut, other, sure.astype(np.uint64))
 
 
 def _alias(units: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int16]]:
