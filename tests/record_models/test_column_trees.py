@@ -181,9 +181,3 @@ class TestDrawnAgain:
         assert facts["again"] == ["near"]
         one, two = (m.sample(500, np.random.default_rng(5)) for m in (rule, loaded))
         assert all((x == y).all() for x, y in zip(one.codes, two.codes, strict=True))
-
-    def test_a_file_of_before_draws_each_column_once(self, model: ColumnTrees) -> None:
-        facts, arrays = replace(model, _again={}).state()
-        old = {name: fact for name, fact in facts.items() if name != "again"}
-
-        assert ColumnTrees.from_state(old, arrays)._again == {}

@@ -359,8 +359,7 @@ class ColumnTrees(LookupModel):
     def _read(cls, facts: Mapping[str, Any]) -> tuple[Self, list[str], list[int], list[int]]:
         """Return a model without its arrays, what it draws again, and the numbers of nodes and donors of its trees."""
         model = cls._of_facts(facts)
-        # Older files have no such fact, as no column was drawn again.
-        again = [str(column) for column in facts.get("again", [])]
+        again = [str(column) for column in facts["again"]]
         if set(again) - set(model.domain) or len(set(again)) < len(again):
             raise ValueError("other columns that are drawn again")
         nodes, donors = ([int(number) for number in facts[name]] for name in ("nodes", "donors"))
