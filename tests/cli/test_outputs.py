@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from syntabula.cli.console import CommandError, Exit
-from syntabula.cli.outputs import check_outputs, output, sample_command, write_text
+from syntabula.cli.outputs import check_outputs, check_rows, output, sample_command, write_text
 from syntabula.errors import DataError
 
 
@@ -69,6 +71,18 @@ def test_the_command_that_draws_is_quoted_for_a_shell():
     command = sample_command(Path("my release.syn"), Path("x.csv"), rows=3, seed=None)
 
     assert command == "syntabula sample 'my release.syn' -o x.csv --rows 3"
+
+
+class TestCheckRows:
+    def test_more_rows_of_text_than_free_bytes_are_refused(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+
+        check_rows(1000, tmp_path / "a.csv")
+        check_rows(1001, tmp_path / "a.parquet")
+        for name in ["a.csv", "a.tsv", "a.jsonl", "a.ndjson"]:
+            with pytest.raises(CommandError, match="1,000 bytes are free") as caught:
+                check_rows(1001, tmp_path / name)
+            assert caught.value.code == Exit.FILE
 
 
 class TestCheckOutputs:

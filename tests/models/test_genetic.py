@@ -72,6 +72,21 @@ class TestEvolution:
         assert seen == sorted(seen, reverse=True)
         assert seen[-1] < 0.01 * seen[0]
 
+    def test_each_change_that_is_kept_lowers_the_error_alone(self, cliques: list[Clique]) -> None:
+        evolved, rng = evolution(cliques, n=300), np.random.default_rng(1)
+        changes = 0
+
+        for _ in range(15):
+            before, fitness = evolved.rows.copy(), evolved.fitness
+            evolved.generation(30, 30, rng)
+            for row in np.flatnonzero((evolved.rows != before).any(axis=1)):
+                alone = before.copy()
+                alone[row] = evolved.rows[row]
+                assert Evolution(alone, DOMAIN.sizes, evolved.goals).fitness < fitness * (1 + 1e-9)
+                changes += 1
+
+        assert changes > 50
+
     def test_a_generation_changes_one_column(self, cliques: list[Clique]) -> None:
         evolved, rng = evolution(cliques), np.random.default_rng(1)
 

@@ -99,6 +99,15 @@ class TestBudget:
         assert set(np.round(ratios, 6)) <= {1.0, 2.0}
         assert 2.0 in np.round(ratios, 6)
 
+    def test_a_round_that_finds_more_than_noise_leaves_the_noise_as_it_is(self) -> None:
+        # The first pair is thousands of records from independence, and its 16 cells have noise of about 6 each.
+        asked = curator(Budget.zcdp(1.2, 1e-6))
+
+        Adaptive(max_rounds=3).select(asked, PGM())
+
+        first, second, _ = (e.event.sigma for e in asked.ledger.entries if e.step == MEASURE)
+        assert second == first
+
     def test_pure_budgets_anneal_too(self) -> None:
         asked = curator(Budget.pure(10.0))
 

@@ -117,6 +117,13 @@ class TestHostileFiles:
         with pytest.raises(ReleaseFileError, match="newer"):
             read_release(path)
 
+    def test_a_format_version_that_was_never_written_is_refused(self, path):
+        for version in [0, -1, True, 1.0, "1", None]:
+            rewrite(path, lambda m, version=version: with_manifest(m, format_version=version))
+
+            with pytest.raises(ReleaseFileError, match="not valid"):
+                read_release(path)
+
     @pytest.mark.parametrize("text", ['"\\ud800"', "NaN", "-Infinity", '{"a\\udfff": 1}'])
     def test_what_json_and_unicode_do_not_have_is_refused(self, path, text):
         rewrite(path, lambda m: signed(m, m["manifest.json"].replace(b'"mst"', text.encode())))

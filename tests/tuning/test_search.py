@@ -287,6 +287,18 @@ class TestTune:
         assert found.trials[2].reason == "ValueError"
         assert "2 failed, the first because: the bins are odd" in found.text()
 
+    def test_progress_tells_the_best_so_far(self, monkeypatch):
+        scores, told = {trial_job.DEFAULT: 0.5, 0: 0.3, 1: 0.4, 2: 0.2}, []
+        monkeypatch.setattr(
+            trial_job.Job, "repeat", lambda self, values, number, place: {"tvd-2": scores[number]}
+        )
+
+        search(trials=3, finalists=0, progress=lambda step, done: told.append(step))
+
+        assert [step for step in told if step.startswith("try")] == [
+            f"try options, best so far {best}" for best in (0.5, 0.3, 0.3)
+        ]
+
     def test_no_trial_starts_after_the_seconds_are_over(self):
         found = search(trials=50, seconds=1e-9)
 

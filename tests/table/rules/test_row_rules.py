@@ -151,6 +151,19 @@ class TestOrders:
                 here = ~rows[name].missing
                 np.testing.assert_array_equal(rows[name].values[here], frame[name].dropna().astype(int))
 
+    def test_a_value_above_the_bound_of_the_missing_one_that_it_precedes_comes_back(self):
+        frame = pd.DataFrame({"a": [15, 3], "b": [None, 5]}, dtype="Int64")
+        found = schema(
+            {"a": Numeric(0, 20, integer=True), "b": Numeric(0, 8, integer=True, nullable=True)},
+            order=[["a", "b"]],
+        )
+        assert {*found.compiled.distances} == {"a"}
+
+        rows, kept, _ = completed(found, learned(found, frame))
+
+        assert kept.all()
+        assert rows["a"].values.tolist() == [15, 3]
+
     def test_a_row_whose_sum_passes_the_upper_bound_is_not_kept(self):
         found = schema(
             {"a": Numeric(0, 5, integer=True), "b": Numeric(0, 6, integer=True)}, order=[["a", "b"]]
