@@ -156,9 +156,11 @@ class TestSpending:
                 for line in release.privacy.lines:
                     spent[line.step] += line.share
                 shares = {step.name: step.share for step in planned}
-                if schema is None and "count the records" in shares:
-                    # Categories and bounds are found, so what is kept for keys and clock times goes to the learner.
-                    of_keys, of_clocks = SHAPES_SHARE + REPEATS_SHARE, UNNAMED_SHARE
+                if schema is None:
+                    # Categories and bounds are found, so what is kept for keys and clock times goes to the learner;
+                    # nothing is kept for keys where the number of records is not known.
+                    of_clocks = UNNAMED_SHARE
+                    of_keys = SHAPES_SHARE + REPEATS_SHARE if "count the records" in shares else Fraction(0)
                     for name, part in (("job", of_keys), ("age", of_clocks), ("gain", of_clocks)):
                         kept = shares[f"find the domain of {name!r}"] * float(part)
                         shares[f"find the domain of {name!r}"] -= kept

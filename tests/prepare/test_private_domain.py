@@ -210,10 +210,10 @@ class TestFound:
 
         assert categories.labels == ()
 
-    def test_without_privacy_a_label_needs_two_records(self):
+    def test_without_privacy_a_label_of_one_record_is_a_category(self):
         categories, _ = labels_found({"a": 2, "b": 1}, Budget.none())
 
-        assert categories.labels == ("a",)
+        assert categories.labels == ("a", "b")
 
 
 class TestPayment:

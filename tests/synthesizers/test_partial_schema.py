@@ -220,6 +220,7 @@ class TestRefusals:
             method(memory_mb=0.1, rare=None).fit("there_is_no_such_file.csv", wide)
 
     @pytest.mark.thorough
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.DomainWarning")
     def test_what_is_found_too_large_is_refused(self, csv: Path) -> None:
         names = st.Schema({"job": st.Identifier()}, others="find")
 

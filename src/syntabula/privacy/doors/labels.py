@@ -13,7 +13,7 @@ import numpy as np
 from syntabula.privacy.events import ExactEvent, ThresholdEvent
 from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Ledger, Token
-from syntabula.privacy.mechanisms import Sensitive, frequent
+from syntabula.privacy.mechanisms import Sensitive, frequent, noisy_counts
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.pricing import bought
 from syntabula.privacy.resume import answer
@@ -47,7 +47,8 @@ class LabelCurator:
     ) -> dict[CellText, int]:
         """Release the labels whose noisy count reaches a threshold, with their noisy counts.
 
-        Arguments, errors and guarantee are those of `ColumnCurator.frequent`.
+        Arguments, errors and guarantee are those of `ColumnCurator.frequent`. Without privacy labels of one record are
+        released too, as nothing but "other" could stand for them.
 
         Returns:
             Noisy count of each released label, labels in alphabetical order, None last. If they exceed LONGEST bytes,
@@ -61,7 +62,10 @@ class LabelCurator:
             present = [label for label, count in counts.items() if count >= least]
             present.sort(key=lambda label: (label is None, str(label)))
             exact = Sensitive(np.array([counts[x] for x in present], dtype=np.int64))
-            kept, noisy = frequent(token, self._source, exact, least=least)
+            if self.is_private:
+                kept, noisy = frequent(token, self._source, exact, least=least)
+            else:
+                kept, noisy = np.arange(len(present)), noisy_counts(token, self._source, exact)
             # Labels, not their positions among those that occur, which would reveal how many occur.
             released = [(present[i], n) for i, n in zip(kept.tolist(), noisy.tolist(), strict=True)]
             return _as_bytes(released if longest is None else _that_fit(released, longest))
