@@ -17,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 LAYERS = (1024, 512)
 MISSING = "a cell without a value"
@@ -93,20 +94,19 @@ class TabDDPM:
         import numpy
         import pandas
 
-        importlib.import_module("sample").sample(
-            **self.usual,
-            model_params=self._model(),
-            model_path=str(self.folder / "model.pt"),
-            num_samples=n,
-        )
-
-        def written(name: str) -> Any:
-            return numpy.load(self.folder / f"{name}_train.npy", allow_pickle=True)
-
+        # Their function writes what it drew as pickled arrays; it is kept instead, so that none is read.
+        kept: dict[str, Any] = {}
+        with mock.patch("numpy.save", lambda file, rows: kept.update({Path(file).stem: rows})):
+            importlib.import_module("sample").sample(
+                **self.usual,
+                model_params=self._model(),
+                model_path=str(self.folder / "model.pt"),
+                num_samples=n,
+            )
         drawn: dict[str, Any] = {}
-        for names, file in ((self.numbers, "X_num"), (self.texts, "X_cat")):
-            drawn |= {name: written(file)[:, place] for place, name in enumerate(names)}
-        target = written("y")
+        for names, file in ((self.numbers, "X_num_train"), (self.texts, "X_cat_train")):
+            drawn |= {name: kept[file][:, place] for place, name in enumerate(names)}
+        target = kept["y_train"]
         drawn[self.target] = (
             numpy.array(self.classes, dtype=object)[target.astype(int)] if self.classes else target
         )
