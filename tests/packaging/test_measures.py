@@ -8,6 +8,8 @@ import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
 MODULES_OF_A_RUN = 100
@@ -86,6 +88,7 @@ def test_files_stay_short() -> None:
     assert {name: n for name, n in found.items() if n > MOST_LINES} == {}
 
 
+@pytest.mark.thorough
 def test_no_modules_import_each_other_in_a_circle() -> None:
     paths = {name_of(path): path for path in SOURCE.rglob("*.py")}
     needs = {name: imported(path, {*paths}) for name, path in paths.items()}

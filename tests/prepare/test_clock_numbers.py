@@ -133,6 +133,7 @@ def test_digits_among_texts_are_found_whatever_the_name(tmp_path: Path) -> None:
         assert drawn.str.fullmatch(r"([01]\d|2[0-3])[0-5]\d").all()
 
 
+@pytest.mark.thorough
 def test_a_table_in_parts_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame({"dep_time": times(), "departs": times(1), "pay": np.arange(N) % 700})
     folder = tmp_path / "parts"

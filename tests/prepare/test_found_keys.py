@@ -121,6 +121,7 @@ class TestRepeats:
         assert 0 < ledger.spent <= ledger.budget.total / 4
         return found
 
+    @pytest.mark.thorough
     def test_the_number_of_different_keys_is_right_on_average(self) -> None:
         values = [f"k{i % 300}" for i in range(3_000)]
 
