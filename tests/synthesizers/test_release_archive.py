@@ -123,29 +123,19 @@ class TestLayout:
         with pytest.raises(ReleaseFileError):
             read_release(path)
 
-    def test_bytes_between_members_are_refused(self, path: Path) -> None:
+    def test_bytes_between_members_and_before_the_directory_are_refused(self, path: Path) -> None:
         members = members_of(path)
-        with path.open("wb") as file, zipfile.ZipFile(file, "w") as archive:
-            for name, data in members.items():
-                archive.writestr(name, data)
-                file.write(b"hidden")
-                archive.start_dir = file.tell()
+        for hidden in (range(len(members)), [len(members) - 1]):
+            with path.open("wb") as file, zipfile.ZipFile(file, "w") as archive:
+                for place, (name, data) in enumerate(members.items()):
+                    archive.writestr(name, data)
+                    if place in hidden:
+                        file.write(b"hidden")
+                        archive.start_dir = file.tell()
 
-        assert members_of(path) == members
-        with pytest.raises(ReleaseFileError):
-            read_release(path)
-
-    def test_bytes_before_the_directory_are_refused(self, path: Path) -> None:
-        members = members_of(path)
-        with path.open("wb") as file, zipfile.ZipFile(file, "w") as archive:
-            for name, data in members.items():
-                archive.writestr(name, data)
-            file.write(b"hidden")
-            archive.start_dir = file.tell()
-
-        assert members_of(path) == members
-        with pytest.raises(ReleaseFileError):
-            read_release(path)
+            assert members_of(path) == members
+            with pytest.raises(ReleaseFileError):
+                read_release(path)
 
     def test_a_program_before_the_zip_with_offsets_that_know_it_is_refused(self, path: Path) -> None:
         members = members_of(path)
