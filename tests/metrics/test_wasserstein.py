@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import ot
 import pandas as pd
 import pytest
 from scipy.stats import wasserstein_distance
@@ -28,6 +27,8 @@ def draw(n: int, seed: int, lean: float = 0.0) -> pd.DataFrame:
 
 def as_synmeter_defines(real: pd.DataFrame, synthetic: pd.DataFrame) -> float:
     """Mean of five type means with full cost matrices, written out by the definition."""
+    import ot  # loads torch, which collecting tests need not wait for
+
     both = pd.concat([real, synthetic])
     scaled = [
         {c: ((f[c] - both[c].min()) / (both[c].max() - both[c].min())).to_numpy() for c in ("age", "pay")}

@@ -14,7 +14,7 @@ MANY_VALUES = 1000
 """Text with more distinct values than this, in more than half of its cells, becomes an identifier."""
 
 SPARE_KEYS = 10
-"""For how many times as many rows a pattern has different keys, if nothing is said of what comes after the last."""
+"""A pattern with fewer keys than so many times the rows is nearly filled: `distinct` then says that keys come again."""
 
 
 def hardly_repeat(n_distinct: int, n_cells: int) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-SETTINGS = {"batch": 0.1, "features": 2000, "steps": 200}
+SETTINGS: dict[str, Any] = {"batch": 0.1, "features": 2000, "steps": 200}
 
 
 class _Drawn(Exception):
@@ -58,9 +58,12 @@ def learned(
     np.random.seed(seed)  # noqa: NPY002 - their code draws from this generator
     torch.manual_seed(seed)
     sys.path.insert(0, str(Path(os.environ["SYNTABULA_PEER_DPMERF_CODE"]) / "code_tab"))
-    sys.modules["sdgym"] = SimpleNamespace(load_dataset=lambda name: (codes, categorical, []))  # type: ignore[assignment]
-    sys.modules["seaborn"] = SimpleNamespace(set=lambda: None)  # type: ignore[assignment]
-    sys.modules["xgboost"] = SimpleNamespace(XGBClassifier=object)  # type: ignore[assignment]
+    stand_ins: dict[str, Any] = {
+        "sdgym": SimpleNamespace(load_dataset=lambda name: (codes, categorical, [])),
+        "seaborn": SimpleNamespace(set=lambda: None),
+        "xgboost": SimpleNamespace(XGBClassifier=object),
+    }
+    sys.modules |= stand_ins
     # It reads its arguments where it is imported. The second classifier of its list is the one to be trained.
     given, sys.argv = sys.argv, [sys.argv[0], "--classifiers", "1"]
     theirs: Any = importlib.import_module("single_generator_priv_all")
@@ -104,7 +107,7 @@ def main() -> None:
     facts = json.loads(Path(columns).read_text())
     codes, names, categorical = encoded(frame, facts)
     budget = float(epsilon), float(delta)
-    rows = learned(codes, categorical, budget, int(seed), **SETTINGS)  # type: ignore[arg-type]
+    rows = learned(codes, categorical, budget, int(seed), **SETTINGS)
     order = [*(j for j in range(len(names)) if j not in categorical), *categorical]
     drawn = pandas.DataFrame(rows, columns=[names[j] for j in order])
     for name in (names[j] for j in categorical):
