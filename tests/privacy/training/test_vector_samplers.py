@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -81,23 +82,44 @@ class TestDraws:
 
         assert p_value(drawn, 2.7) < LEAST_P
 
-    @pytest.mark.parametrize("planted", ["never rejected", "swapped alias"])
+    @pytest.mark.parametrize("planted", ["never rejected", "rows of the next block", "lost places kept"])
     def test_with_a_planted_error_are_told_apart(self, monkeypatch: pytest.MonkeyPatch, planted: str) -> None:
-        if planted == "never rejected":
-            everything = lambda numbers, *rest: np.ones(numbers.size, dtype=np.bool_)  # noqa: E731
-            monkeypatch.setattr(vector_samplers, "_are_kept", everything)
-            monkeypatch.setattr(vector_samplers, "_BLOCKS", 32)
-            monkeypatch.setattr(vector_samplers, "_COLUMN_BITS", 27)
+        if planted == "rows of the next block":
+            # 2,000 rows of 65,536 are that of a block beside theirs.
+            block_of = vector_samplers._staircase(1000.0).block_of.copy()
+            block_of[30_000:32_000] += 24
+            stairs = replace(vector_samplers._staircase(1000.0), block_of=block_of)
+            monkeypatch.setattr(vector_samplers, "_staircase", lambda sigma: stairs)
         else:
-            real = vector_samplers._alias
-            monkeypatch.setattr(
-                vector_samplers, "_alias", lambda units: (real(units)[0], real(units)[1][::-1])
-            )
-        vector_samplers._staircase.cache_clear()
+            everything = lambda numbers, *rest: np.ones(numbers.size, dtype=np.bool_)  # noqa: E731
+            if planted == "never rejected":
+                monkeypatch.setattr(vector_samplers, "_are_kept", everything)
+            monkeypatch.setattr(vector_samplers, "_BLOCKS", 32)
+            vector_samplers._staircase.cache_clear()
+        if planted == "lost places kept":
+            tried = vector_samplers._tried
+            monkeypatch.setattr(vector_samplers, "_tried", lambda *rest: tried(*rest)[:0])
         try:
             assert p_value(gaussian_draws(DRAWS, 1000.0, seeded()), 1000.0) < LEAST_P
         finally:
+            monkeypatch.undo()
             vector_samplers._staircase.cache_clear()
+
+    def test_of_rows_with_units_of_several_blocks_are_told_apart_too(self) -> None:
+        stairs = vector_samplers._staircase(1000.0)
+        shared = np.flatnonzero(stairs.block_of < 0)
+        rows = np.full(4000, shared[len(shared) // 2], dtype="<u2")
+        rest = np.arange(4000, dtype="<u2") * 16
+        answers = iter([bytes(8 * 4000) + rows.tobytes(), rest.tobytes()])
+        numbers = np.empty(4000, dtype=np.int64)
+
+        vector_samplers._tried(numbers, stairs, lambda n: next(answers))
+
+        units = (int(rows[0]) << 16) + rest.astype(np.int64)
+        ends = np.cumsum(stairs.units)
+        blocks = np.array([np.flatnonzero(unit < ends)[0] for unit in units])
+        assert (numbers >> stairs.width_bits).tolist() == (blocks - 512).tolist()
+        assert len(np.unique(blocks)) == 2
 
     def test_in_pieces_are_as_many_as_asked_for(self) -> None:
         assert gaussian_draws(0, 5.0, seeded()).size == 0
@@ -138,10 +160,13 @@ class TestStaircase:
     def test_gives_each_block_its_units_exactly(self) -> None:
         for sigma in [1.0, 1000.0, 3.5e9]:
             stairs = vector_samplers._staircase(sigma)
-            given_units = stairs.cut.astype(np.int64)
-            np.add.at(given_units, stairs.other, (1 << 22) - stairs.cut.astype(np.int64))
+            whole = stairs.block_of >= 0
+            found = np.bincount(stairs.block_of[whole], minlength=1024) * 2**16
+            limits = np.append(0, stairs.ends)
+            for row in np.flatnonzero(~whole):
+                found += np.diff(np.clip(limits, row << 16, (row + 1) << 16))
 
-            assert given_units.tolist() == stairs.units.tolist()
+            assert found.tolist() == stairs.units.tolist()
 
     def test_loses_few_trials(self) -> None:
         stairs = vector_samplers._staircase(3.5e6)

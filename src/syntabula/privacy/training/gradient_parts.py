@@ -1,7 +1,8 @@
 """What one use of a parameter adds to the gradient of each record, and the lengths and weighted sums of that.
 
 Lengths are bounded from above: sums of n squares in float32 are off by n units in their last place at most, and are
-raised by as much. Weighted sums of matrices are made of products of few records in float32, which are added in float64.
+raised by as much. Weighted sums of matrices are made of products of few records in float32; few of these are added in
+float32, and the rest in float64.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from torch import Tensor
 
 _TERMS_IN_FLOAT32 = 128
 """Terms that a product of matrices sums in float32; more take as long, and are less exact."""
+
+_PRODUCTS_IN_FLOAT32 = 8
+"""Products that are added in float32, which moves their sum by less than the terms of one do; more are in float64."""
 
 _UP = 1 + 2.0**-20
 """More than what a sum of squares in float64 of numbers in float32 is off by, relative."""
@@ -200,12 +204,26 @@ def squared_lengths(values: Tensor) -> Tensor:
 
 def _product(one: Tensor, other: Tensor) -> Tensor:
     """Return one' other [p, q], float64, of [terms, p] and [terms, q]."""
-    total = one.new_zeros((one.shape[1], other.shape[1]), dtype=torch.float64)
+    total: Tensor | None = None
+    for start in range(0, max(len(one), 1), _PRODUCTS_IN_FLOAT32 * _TERMS_IN_FLOAT32):
+        some = slice(start, start + _PRODUCTS_IN_FLOAT32 * _TERMS_IN_FLOAT32)
+        group = _short_sum(one[some], other[some]).double()
+        total = group if total is None else total.add_(group)
+    assert total is not None
+    return total
+
+
+def _short_sum(one: Tensor, other: Tensor) -> Tensor:
+    """Return the product of few terms, in float32."""
+    first, *others = (
+        (one[start : start + _TERMS_IN_FLOAT32].T, other[start : start + _TERMS_IN_FLOAT32])
+        for start in range(0, max(len(one), 1), _TERMS_IN_FLOAT32)
+    )
+    total = torch.mm(*first)
     # One buffer for all, as fresh memory costs as much as the product.
-    few = one.new_empty(total.shape)
-    for start in range(0, len(one), _TERMS_IN_FLOAT32):
-        some = slice(start, start + _TERMS_IN_FLOAT32)
-        total += torch.mm(one[some].T, other[some], out=few)
+    product = torch.empty_like(total) if others else total
+    for pair in others:
+        total += torch.mm(*pair, out=product)
     return total
 
 

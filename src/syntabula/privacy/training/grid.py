@@ -62,8 +62,9 @@ class Grid:
         """Return the nearest whole steps of a sum; what is beyond any sum of records stays at the end."""
         # In place, as fresh memory costs more than the arithmetic.
         held = total / self.unit
-        np.clip(held, -_MOST_STEPS, _MOST_STEPS, out=held)
-        held[np.isnan(held)] = 0
+        if not -_MOST_STEPS <= held.min() <= held.max() <= _MOST_STEPS:  # also where one is no number
+            np.clip(held, -_MOST_STEPS, _MOST_STEPS, out=held)
+            held[np.isnan(held)] = 0
         steps: NDArray[np.int64] = np.rint(held, out=held).astype(np.int64)
         return steps
 

@@ -12,9 +12,10 @@ used in a way that is not known here, this is an error and never a part that is 
 
 **What the promise needs.** Each record adds a vector of at most `clip`, that no other record has changed.
 
-- Lengths are rounded up. The products that sum over records take 128 at a time in float32, and the rest is in float64.
-  Rounding moves a sum of B records by some B^(1/2) 2^-18 of the clip where all gradients point one way and the signs of
-  rounding errors are independent (Higham and Mary, 2019), and by less where they do not.
+- Lengths are rounded up. The products that sum over records take 128 at a time in float32, eight of them are added in
+  float32, and the rest is in float64. Rounding moves a sum of B records by some B^(1/2) 2^-18 of the clip where all
+  gradients point one way and the signs of rounding errors are independent (Higham and Mary, 2019), and by less where
+  they do not.
 - The parts of a record come from products of whole batches, which may take another order of sums for another number
   of records. Each part then moves by some 2^-22 of itself, and all by some B^(1/2) 2^-22 of the clip.
 - A 512th of the clip is counted for both (`privacy.training.grid`), several times as much as this for the 65,536

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 MOST_RECORDS = 65_536
 """Records that a step may take on average: so many are covered by what `privacy.training.grid` counts for arithmetic."""
 
-RECORDS_AT_ONCE = 1024
-"""Records whose gradients are found together: a network with several draws for each holds a megabyte a record."""
+RECORDS_AT_ONCE = 1280
+"""Records whose gradients are found together: a network with several draws for each holds a megabyte a record. A quarter
+more than the common 1,024, as a step that takes some more records than that on average would make two parts of them."""
 
 _MADE_UP = 8
 
@@ -286,8 +287,9 @@ class TrainingSession:
         rows = slots[self._done % len(slots)]
         taken = rows[self._noise.sampled_records(rows.size, event.rate)]
         total = np.zeros(event.cells)
-        for start in range(0, len(taken), RECORDS_AT_ONCE):
-            some = torch.as_tensor(taken[start : start + RECORDS_AT_ONCE], device=records.device)
+        # In parts of one size, as the few that are left over would take as long as many.
+        for part_taken in np.array_split(taken, -(-max(len(taken), 1) // RECORDS_AT_ONCE)):
+            some = torch.as_tensor(part_taken, device=records.device)
             parts = clipped_sum(losses, self._parameters, records[some].long(), random, clip=event.clip)
             total += torch.cat([part.flatten() for part in parts.values()]).cpu().numpy()
         released = torch.as_tensor(self._sums.release(Sensitive(total)) / self._expected)

@@ -5,8 +5,8 @@ This is von Neumann's rejection from a staircase (1951; Marsaglia and Tsang, 200
 
 1. The whole numbers from -R to R - 1, R = 512 W >= 16 sigma, lie in 1024 blocks of W, a power of two. Block j has w_j
    units, at least S f(x) for all its x, with f(x) = exp(-x^2 / (2 sigma^2)); all blocks together have 2^32.
-2. 32 bits choose a block by Walker's alias method (1977): 10 name a column of 2^22 units, of which the first belong to
-   one block and the rest to another. Block j gets w_j of 2^32 units exactly, as units are whole.
+2. 32 bits name a unit, and blocks lie end to end along the units. The first 16 bits name 2^16 units in a row, which
+   mostly belong to one block; the other 16 are drawn where they do not.
 3. Of 64 bits more, some are the place in the block, and the others begin a point u in 0 .. 1: x is kept if
    u < S f(x) / w_j.
 
@@ -45,13 +45,10 @@ MISSING = 4 * math.exp(60 - 128)
 """What one draw adds to delta, at most, as numbers beyond 16 sigma are never drawn."""
 
 _BLOCKS = 1024
-_COLUMN_BITS = 22
+_ROW_BITS = 16
 _REACH = 16
-_PER_CALL = 1 << 16
-"""Trials whose bits are drawn at once."""
-
-_IN_CACHE = 1 << 13
-"""Trials that are decided at once: what they need stays in the cache of a core."""
+_AT_ONCE = 1 << 15
+"""Trials that are decided at once: with fewer, calls cost more than the arithmetic; what more need leaves the cache."""
 
 _MARGIN = 2.0**-40
 """More than what float64 is off by in step 3, relative, some units in its last place times an exponent of 512."""
@@ -66,8 +63,8 @@ class _Staircase:
         width_bits: W = 2^width_bits.
         scale: S.
         units: [1024] w_j.
-        cut: [1024] units of each column that belong to the block of the same number.
-        other: [1024] the block that the rest belongs to.
+        ends: [1024] number of units of each block and of those before it.
+        block_of: [65536] the block of each row of 2^16 units; -1 where it has units of several.
         sure: [1024] numbers of 64 - width_bits bits below which u is kept wherever in the block x lies.
     """
 
@@ -75,8 +72,8 @@ class _Staircase:
     width_bits: int
     scale: int
     units: NDArray[np.int64]
-    cut: NDArray[np.uint32]
-    other: NDArray[np.int16]
+    ends: NDArray[np.int64]
+    block_of: NDArray[np.int16]
     sure: NDArray[np.uint64]
 
 
@@ -90,13 +87,10 @@ def gaussian_draws(size: int, sigma: float, random_bytes: RandomBytes) -> NDArra
     """
     staircase = _staircase(sigma)
     drawn = np.empty(size, dtype=np.int64)
-    filled = 0
-    while filled < size:
-        kept = _trials(min(_PER_CALL, (size - filled) * 33 // 32 + 16), staircase, random_bytes)[
-            : size - filled
-        ]
-        drawn[filled : filled + kept.size] = kept
-        filled += kept.size
+    starts = range(0, size, _AT_ONCE)
+    lost = [start + _tried(drawn[start : start + _AT_ONCE], staircase, random_bytes) for start in starts]
+    if size and (again := np.concatenate(lost)).size:
+        drawn[again] = gaussian_draws(again.size, sigma, random_bytes)
     return drawn
 
 
@@ -111,29 +105,22 @@ def sampled_records(n_records: int, rate: float, random_bytes: RandomBytes) -> N
     return np.delete(found, open_ones[digits >= np.uint64(rest)])
 
 
-def _trials(size: int, staircase: _Staircase, random_bytes: RandomBytes) -> NDArray[np.int64]:
-    """Return the numbers that are kept of so many trials, in their order."""
-    words = np.frombuffer(random_bytes(12 * size), dtype=np.uint8)
-    first, second = words[: 4 * size].view("<u4"), words[4 * size :].view("<u8")
-    pieces = [slice(start, start + _IN_CACHE) for start in range(0, size, _IN_CACHE)]
-    return np.concatenate([_decided(first[some], second[some], staircase, random_bytes) for some in pieces])
-
-
-def _decided(
-    first: NDArray[np.uint32], second: NDArray[np.uint64], staircase: _Staircase, random_bytes: RandomBytes
-) -> NDArray[np.int64]:
-    """Return the numbers that are kept of the trials with these 32 and 64 bits."""
-    columns = (first >> np.uint32(_COLUMN_BITS)).astype(np.intp)
-    own = (first & np.uint32((1 << _COLUMN_BITS) - 1)) < staircase.cut[columns]
-    blocks = np.where(own, columns, staircase.other[columns])
+def _tried(numbers: NDArray[np.int64], staircase: _Staircase, random_bytes: RandomBytes) -> NDArray[np.intp]:
+    """Fill an array with one trial for each place, and return the places whose trial is lost."""
+    words = np.frombuffer(random_bytes(10 * numbers.size), dtype=np.uint8)
+    bits, rows = words[: 8 * numbers.size].view("<u8"), words[8 * numbers.size :].view("<u2")
+    blocks = staircase.block_of[rows].astype(np.intp)
+    divided = np.flatnonzero(blocks < 0)
+    rest = np.frombuffer(random_bytes(2 * divided.size), dtype="<u2")
+    units = (rows[divided].astype(np.int64) << _ROW_BITS) + rest
+    blocks[divided] = np.searchsorted(staircase.ends, units, side="right")
     width = staircase.width_bits
-    points = second >> np.uint64(width)
-    places = (second & np.uint64((1 << width) - 1)).view(np.int64)
-    numbers = ((blocks - _BLOCKS // 2) << width) + places
+    points = bits >> np.uint64(width)
+    places = (bits & np.uint64((1 << width) - 1)).view(np.int64)
+    np.add((blocks - _BLOCKS // 2) << width, places, out=numbers)
     unsure = np.flatnonzero(points >= staircase.sure[blocks])
-    lost = unsure[~_are_kept(numbers[unsure], blocks[unsure], points[unsure], staircase, random_bytes)]
-    kept: NDArray[np.int64] = np.delete(numbers, lost)
-    return kept
+    kept = _are_kept(numbers[unsure], blocks[unsure], points[unsure], staircase, random_bytes)
+    return unsure[~kept]
 
 
 def _are_kept(
@@ -193,24 +180,12 @@ def _staircase(sigma: float) -> _Staircase:
     sure = np.floor(
         np.minimum(math.ldexp(scale, bits) / units * least * (1 - _MARGIN), 2.0**bits * (1 - _MARGIN))
     )
-    cut, other = _alias(units)
+    ends = np.cumsum(units)
+    firsts = np.arange(1 << (32 - _ROW_BITS), dtype=np.int64) << _ROW_BITS
+    lasts = firsts + ((1 << _ROW_BITS) - 1)
+    block_of, last_of = (np.searchsorted(ends, some, side="right") for some in (firsts, lasts))
+    block_of[block_of != last_of] = -1
     # `sure` is a whole number: a point whose first bits are less lies below it.
-    return _Staircase(sigma, width_bits, scale, units, cut, other, sure.astype(np.uint64))
-
-
-def _alias(units: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int16]]:
-    """Return Walker's table for whole units, which fill all columns exactly."""
-    full = 1 << _COLUMN_BITS
-    left = [int(u) for u in units]
-    cut, other = np.full(units.size, full, dtype=np.uint32), np.arange(units.size, dtype=np.int16)
-    small = [j for j, u in enumerate(left) if u < full]
-    large = [j for j, u in enumerate(left) if u > full]
-    while small:
-        low, high = small.pop(), large[-1]
-        cut[low], other[low] = left[low], high
-        left[high] -= full - left[low]
-        if left[high] <= full:
-            large.pop()
-            if left[high] < full:
-                small.append(high)
-    return cut, other
+    return _Staircase(
+        sigma, width_bits, scale, units, ends, block_of.astype(np.int16), sure.astype(np.uint64)
+    )
