@@ -18,6 +18,9 @@ below and above. Those have larger numbers than their own."""
 LEAF = -1
 """Stands for the predictor of a leaf, which has none."""
 
+_MOST_GOING = 0.75
+"""Part of the records at hand that still move, up to which the others are left behind."""
+
 Nodes = NDArray[np.int32]
 """The nodes of a tree [nodes, 4], the root first."""
 
@@ -54,19 +57,26 @@ def node_of(
     if nodes[0, PREDICTOR] == LEAF:
         return at
     starts = np.cumsum([0, *sizes[:-1]])
-    split_by = nodes[:, PREDICTOR]
-    used, positions = np.unique(split_by[split_by != LEAF], return_inverse=True)
-    places = np.zeros(len(nodes), dtype=np.intp)
-    places[split_by != LEAF] = positions
+    splits = nodes[:, PREDICTOR] != LEAF
+    used, positions = np.unique(nodes[splits, PREDICTOR], return_inverse=True)
     # Side by side, so that one gather serves records at any split.
-    seen = np.stack([ranks[starts[p] + predictors[p]] for p in used])
-    moving = np.arange(n)
-    while moving.size:
-        node = nodes[at[moving]]
-        below = seen[places[at[moving]], moving] <= node[:, CUT]
-        at[moving] = np.where(below, node[:, BELOW], node[:, ABOVE])
-        moving = moving[nodes[at[moving], PREDICTOR] != LEAF]
-    return at
+    seen = np.concatenate([ranks[starts[p] : starts[p] + sizes[p]].take(predictors[p]) for p in used])
+    first = np.zeros(len(nodes), dtype=np.intp)
+    first[splits] = positions * n
+    cut = nodes[:, CUT].copy()
+    # A leaf leads to itself: most steps then need no look at which records still move.
+    after = np.where(splits[:, None], nodes[:, [ABOVE, BELOW]], np.arange(len(nodes))[:, None]).ravel()
+    moving, here = np.arange(n), at
+    while True:
+        below = seen.take(first.take(here) + moving) <= cut.take(here)
+        here = after.take(2 * here + below)
+        going = splits.take(here)
+        n_going = np.count_nonzero(going)
+        if n_going <= _MOST_GOING * going.size:
+            at[moving] = here
+            if not n_going:
+                return at
+            moving, here = moving[going], here[going]
 
 
 @dataclass(frozen=True, eq=False)
