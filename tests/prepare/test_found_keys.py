@@ -108,9 +108,9 @@ def test_keys_that_repeat_do_so_about_as_often_in_their_form() -> None:
 
 
 class TestRepeats:
-    def counted(self, values: list[str | None], seed: int = 0) -> Repeats:
+    def counted(self, values: object, seed: int = 0, dtype: str = "str") -> Repeats:
         ledger = Ledger(Budget(epsilon=1.0, delta=1e-5))
-        raw = WholeColumn(read(pd.DataFrame({"key": pd.Series(values, dtype="str")})).columns["key"])
+        raw = WholeColumn(read(pd.DataFrame({"key": pd.Series(values, dtype=dtype)})).columns["key"])
         noise = SeededNoise(seed)
         found = repeats(
             raw,
@@ -135,6 +135,13 @@ class TestRepeats:
 
     def test_noise_alone_shows_no_repetitions(self) -> None:
         assert self.counted([f"k{i}" for i in range(3_000)]).n_distinct() is None
+
+    def test_numbers_that_share_a_place_by_hash_are_none(self) -> None:
+        # Of 300,000 some 670 share one.
+        numbers = 7 * np.arange(300_000)
+
+        assert self.counted(numbers, dtype="int64").n_distinct() is None
+        assert self.counted(numbers // 14, dtype="int64").n_distinct() == pytest.approx(150_000, abs=150)
 
     def test_one_key_is_the_least(self) -> None:
         assert Repeats(-5.0, 100.0, 10.0, has_missing=False).n_distinct() == 1

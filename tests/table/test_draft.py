@@ -229,6 +229,14 @@ class TestKeysOfPersons:
             assert any("several rows" in note and "unit: client_id" in note for note in notes)
             assert not any("k7" in note or "70013" in note for note in notes)
 
+    def test_their_pattern_has_keys_to_spare(self):
+        for n, pattern in [(60, r"[1-9]\d{2}"), (100, None)]:
+            assert draft_one(raw("integer", [*range(100, 100 + n)] * 4), "client_id")[0].pattern == pattern
+        for n, pattern in [(60, r"k\d{3}"), (101, None)]:
+            assert (
+                draft_one(raw("text", [f"k{i:03d}" for i in range(n)] * 4), "client_id")[0].pattern == pattern
+            )
+
     def test_other_keys_are_noted_and_stay_as_they_are(self):
         column, notes = draft_one(raw("integer", [70_000 + i // 4 for i in range(400)]), "shelf_no")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from syntabula.marginals.point_folds import PLACES
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.bounds import MISSING_TAIL
 from syntabula.prepare.found_labels import is_unicode
@@ -30,6 +32,9 @@ SHAPES_SHARE = Fraction(1, 16)
 
 REPEATS_SHARE = Fraction(1, 16)
 """Fraction of a text column's domain budget that is kept for the number of different keys."""
+
+_UNLIKELY = 6
+"""Standard deviations that the number of values which share a place hardly is above its mean by."""
 
 Curated = Callable[["Points", int], ColumnCurator]
 """Makes the curator of some values, given the number of missing ones."""
@@ -85,7 +90,7 @@ class Repeats:
     Attributes:
         first: Noisy number of different keys.
         repeated: Noisy number of other cells, whose key an earlier one has.
-        likely: Level that noise alone hardly exceeds on either.
+        likely: Level that noise and chance alone hardly exceed on either.
         has_missing: Whether cells are missing.
     """
 
@@ -110,15 +115,19 @@ def repeats(raw: SearchedColumn, curator: Curated, *, share: Fraction, step: str
     """Count different keys, repetitions and missing cells.
 
     Each record counts once: as the first whose value takes a place by hash, as a repetition, or as missing. Which
-    record is the first does not matter: adding one changes one of the three numbers by one. There are 2^26 places, so
-    that hardly any two values share one unless there are more than a few million.
+    record is the first does not matter: adding one changes one of the three numbers by one. Values that share one of the
+    2^26 places look like repetitions; the noisy numbers are corrected for as many as there are on average.
     """
     n_present, n_missing = raw.numbers()
     n_first = raw.places_taken()
     every = CountedPoints(np.arange(2), np.array([n_first, n_present - n_first]))
     column = curator(every.where(every.counts > 0), n_missing)
     answer = column.histogram(range(3), share=share, step=step, count_missing=True)
-    first, repeated, missing = answer.values.tolist()
+    taken, repeated, missing = answer.values.tolist()
+    first = -PLACES * math.log1p(-min(max(taken, 0.0), PLACES - 1) / PLACES)
     return Repeats(
-        first, repeated, answer.above_noise(LEAST_FAILURE), missing > answer.above_noise(MISSING_TAIL)
+        first,
+        repeated - (first - max(taken, 0.0)),
+        answer.above_noise(LEAST_FAILURE) + _UNLIKELY * first / math.sqrt(2 * PLACES),
+        missing > answer.above_noise(MISSING_TAIL),
     )

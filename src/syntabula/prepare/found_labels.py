@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syntabula.privacy.doors.labels import CellText, LabelCurator
-from syntabula.table.key_texts import hardly_repeat, identifier_of
+from syntabula.table.new_keys import hardly_repeat, identifier_of
 from syntabula.table.schema.columns import Identifier
 
 MOST_REPEATED = 0.1

@@ -13,6 +13,7 @@ from syntabula.prepare.found_keys import Curated, repeats
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.refinement import coded
 from syntabula.prepare.searched import SearchedColumn
+from syntabula.privacy.pricing import NoisyVector
 from syntabula.table.clock_numbers import (
     CLOCK_NUMBERS,
     EACH_CLOCK_TIME,
@@ -20,6 +21,7 @@ from syntabula.table.clock_numbers import (
     TELLING_NUMBERS,
     are_clock_times,
 )
+from syntabula.table.new_keys import DIGITS, how_many_differ, pattern_of_digits
 from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import Identifier, Numeric, Time
 
@@ -28,6 +30,16 @@ if TYPE_CHECKING:
 
 KEY_SHARE = Fraction(1, 8)
 """Fraction of the domain budget that finds whether whole numbers are keys or clock times, in columns with such a name."""
+
+DIGITS_SHARE = Fraction(3, 8)
+"""Fraction of the domain budget that finds how many digits keys have."""
+
+OTHER_DIGITS = 0.03
+"""Part of the keys that may have another number of digits; of running numbers from 1 on a twelfth has the second most
+frequent number of them at least."""
+
+_CLEAR = 20
+"""Where noise could hide more than one key of so many, it would hide what running numbers show."""
 
 OTHER_NUMBERS = 0.01
 """Part of the values of clock times that may be other numbers, such as 2400; they are moved to the nearest time."""
@@ -46,15 +58,37 @@ MOST_REPEATED = 20
 
 
 def whole_number_key(
-    raw: SearchedColumn, curator: Curated, *, share: Fraction, step: str
+    raw: SearchedColumn, points: Points, curator: Curated, *, share: Fraction, step: str
 ) -> Identifier | None:
-    """Return an identifier if values hardly repeat, so that they name records; see `repeats`."""
-    found = repeats(raw, curator, share=share, step=step)
+    """Return an identifier if values hardly repeat, so that they name records; see `repeats`.
+
+    Args:
+        raw: The column.
+        points: Its present values.
+        curator: Makes the curator of some values.
+        share: Fraction of the whole budget for the domain of the column, which is not used up.
+        step: Name of the spends in the ledger.
+    """
+    found = repeats(raw, curator, share=share * KEY_SHARE, step=step)
     if found.first <= found.likely or found.first * MOST_REPEATED < found.repeated:
         return None
-    return Identifier(
-        integer=True, distinct=found.n_distinct(), nullable=found.has_missing, provenance="private"
+    digits = curator(coded(points, "digits", DIGITS), 0).histogram(
+        range(DIGITS.size + 1), share=share * DIGITS_SHARE, step=step
     )
+    pattern = _pattern_of_most(digits)
+    distinct = how_many_differ(pattern, n_rows=float(digits.values.sum()), n_distinct=found.n_distinct())
+    return Identifier(
+        integer=True, pattern=pattern, distinct=distinct, nullable=found.has_missing, provenance="private"
+    )
+
+
+def _pattern_of_most(digits: NoisyVector) -> str | None:
+    """Return the pattern of numbers of as many digits as nearly all have, given how many have each number of them."""
+    total, height = float(digits.values.sum()), digits.above_noise(LEAST_FAILURE)
+    second, most = np.argsort(digits.values)[-2:].tolist()
+    if _CLEAR * height > total or digits.values[second] > max(height, OTHER_DIGITS * total):
+        return None
+    return pattern_of_digits(most)
 
 
 def clock_number(

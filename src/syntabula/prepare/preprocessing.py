@@ -192,7 +192,8 @@ class Preprocessing:
     thirty-second on whether the texts of a pandas frame are days or times, which pandas does not look for. A column of
     texts keeps an eighth of its part for a domain for the form of keys and the number of different ones, which are asked
     for if no category is found; otherwise the model gets it. A column of whole numbers keeps a sixteenth likewise, for
-    whether they are clock times, if its bounds allow that. If no column needs any, the model gets the whole budget.
+    whether they are clock times, if its bounds allow that; one that is named like a key spends half if it holds keys. If
+    no column needs any, the model gets the whole budget.
 
     The values of a column that many records share, its atoms, get codes of their own, and bins are fitted to the others.
     They are declared, or found for half of the column's part, whether they are round or not; half of the rest is for

@@ -42,7 +42,7 @@ from syntabula.table.coding.levels import (
     TIME_LEVELS,
 )
 from syntabula.table.key_names import is_key_name
-from syntabula.table.key_texts import how_many_differ
+from syntabula.table.new_keys import how_many_differ
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -245,7 +245,9 @@ class _Search:
 
     def whole(self, share: Fraction) -> Column:
         if is_key_name(self.name):
-            key = whole_number_key(self.raw, self._curator, share=share * KEY_SHARE, step=self.step)
+            key = whole_number_key(
+                self.raw, self._whole_points()[0], self._curator, share=share, step=self.step
+            )
             if key is not None:
                 return key
             share *= 1 - KEY_SHARE

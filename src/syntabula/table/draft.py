@@ -22,7 +22,14 @@ from syntabula.errors import SchemaError
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.frames.text_times import with_times_read
 from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons
-from syntabula.table.key_texts import FEW_VALUES, MANY_VALUES, hardly_repeat, identifier_of
+from syntabula.table.new_keys import (
+    FEW_VALUES,
+    MANY_VALUES,
+    hardly_repeat,
+    identifier_of,
+    key_of_units,
+    number_key_of,
+)
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
@@ -200,9 +207,7 @@ def _repeats_keys(raw: RawColumn) -> bool:
 def _key_of_person(raw: RawColumn) -> Identifier:
     """Return the domain of keys of persons, none of which a draft should list."""
     nullable = bool(raw.missing.any())
-    if raw.physical.kind == "integer":
-        return Identifier(integer=True, nullable=nullable, provenance="observed")
-    return identifier_of(Counter(raw.values[~raw.missing].tolist()), nullable=nullable, provenance="observed")
+    return key_of_units(raw.values[~raw.missing], nullable=nullable, provenance="observed")
 
 
 def _note(names: list[str], note: str) -> str:
@@ -298,9 +303,11 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
     if are_clock_times(name, distinct):
         return Time(format=AS_NUMBER, nullable=nullable, provenance="observed"), _CLOCK_NUMBERS
     if distinct.size == values.size and (is_key_name(name) or high - low + 1 == values.size):
-        return Identifier(integer=True, nullable=nullable, provenance="observed"), (
-            "differs in every row, so it is treated as an identifier and replaced by running numbers; declare "
-            "it numeric to learn it"
+        key = number_key_of(values, nullable=nullable, provenance="observed")
+        by = "running numbers" if key.pattern is None else "new numbers of as many digits"
+        return key, (
+            f"differs in every row, so it is treated as an identifier and replaced by {by}; declare it numeric to "
+            "learn it"
         )
     note = _note_of_codes(distinct.size, values.size, high - low)
     return Numeric(low, high, integer=True, nullable=nullable, provenance="observed"), note

@@ -24,12 +24,16 @@ PATTERNS = {
 }
 
 
+def drawn(pattern: KeyPattern, first: int, n: int) -> list[str]:
+    return pattern.at(pattern.positions(first, n))
+
+
 def test_they_say_which_keys_there_are() -> None:
     for pattern, n_keys in PATTERNS.items():
         found = KeyPattern.of(pattern)
         n = min(n_keys, 5000)
 
-        keys = found.drawn(0, n)
+        keys = drawn(found, 0, n)
 
         assert found.n_keys == n_keys
         assert len(set(keys)) == n
@@ -37,7 +41,7 @@ def test_they_say_which_keys_there_are() -> None:
 
 
 def test_all_keys_are_drawn_once() -> None:
-    keys = KeyPattern.of(r"[A-Z]\d[xyz]").drawn(0, 780)
+    keys = drawn(KeyPattern.of(r"[A-Z]\d[xyz]"), 0, 780)
 
     assert len(set(keys)) == 780
 
@@ -45,12 +49,32 @@ def test_all_keys_are_drawn_once() -> None:
 def test_pieces_go_on_where_others_end() -> None:
     pattern = KeyPattern.of(r"\d{4}-[A-Z]{5}")
 
-    assert pattern.drawn(0, 50) + pattern.drawn(50, 70) == pattern.drawn(0, 120)
-    assert pattern.drawn(3, 0) == []
+    assert drawn(pattern, 0, 50) + drawn(pattern, 50, 70) == drawn(pattern, 0, 120)
+    assert drawn(pattern, 3, 0) == []
+
+
+def test_numbers_are_the_same_keys() -> None:
+    for text in [r"[1-9]\d{7}", r"[1-9]\d{17}", "[24][13]"]:
+        pattern = KeyPattern.of(text)
+        some = pattern.positions(0, min(pattern.n_keys, 1000))
+
+        assert pattern.numbers_at(some).tolist() == [int(key) for key in pattern.at(some)]
+        assert pattern.numbers_at(some[:0]).size == 0
+
+
+def test_keys_of_two_columns_do_not_follow_from_each_other() -> None:
+    # Of 1,000 pairs of equal chance 1 in 90 is expected: 11, and 60 with a probability below 1e-20.
+    for text, most in [(r"[1-9]\d", 60), ("uuid", 0)]:
+        one, other = (KeyPattern.of(text, name) for name in ("order", "customer"))
+        some = np.arange(1000, dtype=np.uint64) % np.uint64(90)
+        alike = [a[-4:] == b[-4:] for a, b in zip(one.at(some), other.at(some), strict=True)]
+
+        assert sum(alike) <= most
+        assert drawn(one, 0, 9) == drawn(KeyPattern.of(text, "order"), 0, 9)
 
 
 def test_neighbours_look_unlike() -> None:
-    keys = KeyPattern.of(r"\d{6}").drawn(0, 10_000)
+    keys = drawn(KeyPattern.of(r"\d{6}"), 0, 10_000)
     steps = np.diff([int(key) for key in keys])
 
     assert len(set(steps.tolist())) > 9000
@@ -88,7 +112,7 @@ def test_repeated_positions_of_two_columns_do_not_follow_from_each_other() -> No
 
 def test_more_rows_than_keys_are_refused() -> None:
     with pytest.raises(SchemaError, match="pattern has 100 different keys, and more rows"):
-        KeyPattern.of(r"\d{2}").drawn(90, 11)
+        drawn(KeyPattern.of(r"\d{2}"), 90, 11)
 
 
 def test_others_are_refused() -> None:

@@ -292,12 +292,11 @@ def surrogates(name: str, column: Identifier, missing: NDArray[np.bool_], first_
     n = missing.size
     repeated = None if column.distinct is None else repeated_positions(first_row, n, column.distinct, name)
     if column.pattern is not None:
-        pattern = KeyPattern.of(column.pattern)
-        keys = pattern.drawn(first_row, n) if repeated is None else pattern.at(repeated)
+        pattern = KeyPattern.of(column.pattern, name)
+        positions = pattern.positions(first_row, n) if repeated is None else repeated
         if column.integer:
-            whole = np.array([int(key) for key in keys], dtype=np.int64)
-            return RawColumn(whole, missing, PhysicalType("integer", "int64"))
-        return RawColumn(object_array(keys), missing, PhysicalType("text", "str"))
+            return RawColumn(pattern.numbers_at(positions), missing, PhysicalType("integer", "int64"))
+        return RawColumn(object_array(pattern.at(positions)), missing, PhysicalType("text", "str"))
     numbers = np.arange(first_row, first_row + n) if repeated is None else repeated.astype(np.int64)
     numbers = numbers + 1
     if column.integer:

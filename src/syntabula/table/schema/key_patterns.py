@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -51,12 +51,14 @@ class KeyPattern:
 
     Attributes:
         places: Different characters of each place, in order.
+        column: Name of the column, so that keys of two columns with one pattern do not follow from each other.
     """
 
     places: tuple[str, ...]
+    column: str = ""
 
     @classmethod
-    def of(cls, pattern: object) -> KeyPattern:
+    def of(cls, pattern: object, column: str = "") -> KeyPattern:
         """Read a pattern, or the word uuid; raises SchemaError that says what is not understood."""
         if not isinstance(pattern, str) or not pattern:
             raise SchemaError(
@@ -79,7 +81,7 @@ class KeyPattern:
             places += [_characters(token)] * (int(count[1]) if count else 1)
         if len(places) > MOST_CHARACTERS:
             raise SchemaError(f"pattern makes keys of {len(places)} characters; at most {MOST_CHARACTERS}")
-        return cls(tuple(places))
+        return cls(tuple(places), column)
 
     @property
     def n_keys(self) -> int:
@@ -95,15 +97,8 @@ class KeyPattern:
         digits = all(set(characters) <= set(string.digits) for characters in self.places)
         return digits and "0" not in self.places[0] and len(self.places) <= 18
 
-    def drawn(self, first: int, n: int) -> list[str]:
-        """Return the keys of some positions, which differ from those of all other positions.
-
-        They depend on nothing but the pattern and the position: the first places, as many as 62 bits hold, are a fixed
-        permutation of the positions, and a hash of the position fills the others.
-
-        Args:
-            first: First position, from 0.
-            n: Number of keys.
+    def positions(self, first: int, n: int) -> NDArray[np.uint64]:
+        """Return the positions [n] of new keys, from the first on.
 
         Raises:
             SchemaError: If there are fewer keys than positions.
@@ -113,27 +108,46 @@ class KeyPattern:
                 f"pattern has {self.n_keys:,} different keys, and more rows are drawn; declare a longer one, say by "
                 "`distinct` that keys repeat, or draw fewer rows"
             )
-        return self.at(np.arange(first, first + n, dtype=np.uint64))
+        return np.arange(first, first + n, dtype=np.uint64)
 
     def at(self, positions: NDArray[np.uint64]) -> list[str]:
-        """Return the keys of any positions [n] below `n_keys`; see `drawn`."""
+        """Return the keys of some positions [n] below `n_keys`, which differ from those of all other positions.
+
+        They depend on nothing but the pattern, the name of the column and the position: the first places, as many as 62
+        bits hold, are a fixed permutation of the positions, and a hash of the position fills the others.
+        """
         if not positions.size:
             return []
+        letters = np.stack(
+            [
+                np.array([*of])[chosen]
+                for of, chosen in zip(self.places, self._chosen(positions), strict=True)
+            ],
+            axis=1,
+        )
+        return ["".join(row) for row in letters.tolist()]
+
+    def numbers_at(self, positions: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the same keys as whole numbers [n], if the pattern `is_number`."""
+        numbers = np.zeros(positions.size, dtype=np.int64)
+        for of, chosen in zip(self.places, self._chosen(positions), strict=True):
+            numbers = 10 * numbers + np.array([int(digit) for digit in of])[chosen]
+        return numbers
+
+    def _chosen(self, positions: NDArray[np.uint64]) -> Iterator[NDArray[np.intp]]:
+        """Yield, place by place, which of its characters each key has [n]."""
         permuted, n_permuted = 0, 1
         while permuted < len(self.places) and n_permuted * len(self.places[permuted]) <= _MOST_PERMUTED:
             n_permuted *= len(self.places[permuted])
             permuted += 1
-        rest = _permutation(positions, n_permuted)
-        columns: list[NDArray[np.str_]] = []
+        rest = _permutation(positions, n_permuted, np.full(positions.size, _hash(self.column)))
         for place, characters in enumerate(self.places):
             size = np.uint64(len(characters))
             if place < permuted:
                 chosen, rest = rest % size, rest // size
             else:
-                chosen = _mixed(positions, np.uint64(place)) % size
-            columns.append(np.array([*characters])[chosen.astype(np.intp)])
-        letters = np.stack(columns, axis=1)
-        return ["".join(row) for row in letters.tolist()]
+                chosen = _mixed(positions ^ _hash(self.column), np.uint64(place)) % size
+            yield chosen.astype(np.intp)
 
 
 def _characters(token: re.Match[str]) -> str:
@@ -163,6 +177,10 @@ def _mixed(values: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
         return mixed ^ (mixed >> np.uint64(31))
 
 
+def _hash(name: str) -> np.uint64:
+    return np.uint64(crc32(name.encode("utf-8", "surrogatepass")))
+
+
 def repeated_positions(first: int, n: int, distinct: int, name: str) -> NDArray[np.uint64]:
     """Return for each row [n] one of the positions below `distinct`: all in order, then all again in other orders.
 
@@ -171,21 +189,17 @@ def repeated_positions(first: int, n: int, distinct: int, name: str) -> NDArray[
     """
     rows = np.arange(first, first + n, dtype=np.uint64)
     rounds, places = np.divmod(rows, np.uint64(distinct))
-    keys = _mixed(rounds, np.uint64(crc32(name.encode("utf-8", "surrogatepass"))))
+    keys = _mixed(rounds, _hash(name))
     return np.where(rounds > 0, _permutation(places, distinct, keys), places)
 
 
-def _permutation(
-    values: NDArray[np.uint64], size: int, keys: NDArray[np.uint64] | None = None
-) -> NDArray[np.uint64]:
+def _permutation(values: NDArray[np.uint64], size: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Permute the numbers below a size: a Feistel network on the next even number of bits, walked until it is below.
 
-    Numbers that have the same of the keys [n] are permuted alike; without keys, all are.
+    Numbers that have the same of the keys [n] are permuted alike.
     """
     half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
     mask = (np.uint64(1) << half) - np.uint64(1)
-
-    keys = np.zeros_like(values) if keys is None else keys
 
     def once(numbers: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         left, right = numbers >> half, numbers & mask
