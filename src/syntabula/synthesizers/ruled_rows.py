@@ -194,9 +194,9 @@ class RuledRows:
 
 def _of_lost(names: list[str], broken: str) -> str:
     return (
-        f"{columns_listed(names)}: most of the rows with a certain category, or with a value or without one, were discarded, "
-        f"so they are far too rare in these rows; they break {broken}. If such a rule states an equality, derive one "
-        "of its columns from the others instead, for instance by CASE; else loosen it"
+        f"{columns_listed(names)}: most of the rows with a certain category, or with a value or without one, were "
+        f"discarded, so they are far too rare in these rows; they break {broken}. If such a rule states an equality, "
+        "derive one of its columns from the others instead, for instance by CASE; else loosen it"
     )
 
 
