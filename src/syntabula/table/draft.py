@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.frames.text_times import with_times_read
-from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons
+from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons, names_persons
 from syntabula.table.key_texts import FEW_VALUES, MANY_VALUES, hardly_repeat, identifier_of
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
@@ -102,6 +102,7 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
 
 def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     """Draft a schema, and also return rules that hold in every row of the table; see `draft_schema`."""
+    from syntabula.table.rules.ordered_names import told, unordered
     from syntabula.table.rules.proposals import proposed_rules
 
     table = with_times_read(table)
@@ -111,6 +112,8 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     rules = proposed_rules(table, schema)
     if rules is not None:
         notes.append(_note_of_rules(rules))
+    if pairs := unordered(schema.columns, {}, rules, []):
+        notes.append(told(pairs))
     return schema, notes, rules
 
 
@@ -180,12 +183,16 @@ def _in_format(column: Column, format: str | None) -> Column:
 
 def _may_name_persons(name: str, raw: RawColumn) -> bool:
     """Return whether a column has the name of keys of persons, and holds keys with several rows each."""
-    return bool(keys_of_persons([name])) and raw.physical.kind != "float" and _repeats_keys(raw)
+    return _of_persons(name) and raw.physical.kind != "float" and _repeats_keys(raw)
 
 
 def _may_be_key(name: str, raw: RawColumn) -> bool:
     """Return whether a column has the name of a key, and holds keys with several rows each."""
-    return (is_key_name(name) or bool(keys_of_persons([name]))) and _repeats_keys(raw)
+    return (is_key_name(name) or _of_persons(name)) and _repeats_keys(raw)
+
+
+def _of_persons(name: str) -> bool:
+    return bool(keys_of_persons([name])) or names_persons(name)
 
 
 def _repeats_keys(raw: RawColumn) -> bool:
