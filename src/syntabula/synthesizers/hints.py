@@ -42,7 +42,7 @@ def tell_of_key_names(names: Collection[str]) -> None:
 
 
 def tell_of_keys(released: Schema, names: Collection[str]) -> None:
-    """Warn of undeclared columns that are named after persons, such as patient, and turned out to hold keys that repeat."""
+    """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat."""
     from syntabula.table.key_names import keys_of_persons, names_persons, warning_of_keys
 
     repeated = [
