@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.frames.text_times import with_times_read
-from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons, names_persons
+from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
 from syntabula.table.key_texts import FEW_VALUES, MANY_VALUES, hardly_repeat, identifier_of
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.raw import RawColumn, RawTable, RepeatedTexts
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.clock_columns import AS_NUMBER
@@ -183,16 +183,12 @@ def _in_format(column: Column, format: str | None) -> Column:
 
 def _may_name_persons(name: str, raw: RawColumn) -> bool:
     """Return whether a column has the name of keys of persons, and holds keys with several rows each."""
-    return _of_persons(name) and raw.physical.kind != "float" and _repeats_keys(raw)
+    return is_of_persons(name) and raw.physical.kind != "float" and _repeats_keys(raw)
 
 
 def _may_be_key(name: str, raw: RawColumn) -> bool:
     """Return whether a column has the name of a key, and holds keys with several rows each."""
-    return (is_key_name(name) or _of_persons(name)) and _repeats_keys(raw)
-
-
-def _of_persons(name: str) -> bool:
-    return bool(keys_of_persons([name])) or names_persons(name)
+    return (is_key_name(name) or is_of_persons(name)) and _repeats_keys(raw)
 
 
 def _repeats_keys(raw: RawColumn) -> bool:
@@ -233,7 +229,7 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             spelling = name if name in SPELLINGS else SPELLINGS[0]
             return Boolean(spelling=spelling, nullable=nullable, provenance="observed"), note
         case "text":
-            return _text(values, nullable)
+            return _text(values, nullable, _order_of(raw))
         case "integer":
             return _whole(name, values, nullable)
         case "float":
@@ -254,7 +250,13 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
     raise SchemaError(raw.physical.without_domain)
 
 
-def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
+def _order_of(raw: RawColumn) -> dict[str, int]:
+    """Return the position of each text in a stored type that orders its categories; empty if it does not."""
+    ordered = raw.physical.name in ("Enum", "category[ordered]") and isinstance(raw.cells, RepeatedTexts)
+    return {text: i for i, text in enumerate(raw.cells.distinct)} if ordered else {}
+
+
+def _text(values: NDArray[Any], nullable: bool, order: dict[str, int]) -> tuple[Column, str | None]:
     labels = set(values.tolist())
     if len(labels) > FEW_VALUES and all(map(_COMMA.fullmatch, labels)):
         return Identifier(nullable=nullable, provenance="observed"), (
@@ -278,7 +280,8 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
         note = (
             "holds what looks like days; write them as 2024-01-31 and declare it a date to learn their order"
         )
-    return Categorical(tuple(sorted(labels)), nullable=nullable, provenance="observed"), note
+    listed = tuple(sorted(labels, key=lambda text: (order.get(text, 0), text)))
+    return Categorical(listed, nullable=nullable, provenance="observed"), note
 
 
 def _note_of_numbers(labels: set[str]) -> str | None:

@@ -40,6 +40,11 @@ def names_persons(name: str) -> bool:
     return bool(_PERSON.fullmatch(_ending(name)))
 
 
+def is_of_persons(name: str) -> bool:
+    """Return whether a name is that of persons or of their keys."""
+    return names_persons(name) or bool(keys_of_persons([name]))
+
+
 def warning_of_keys(names: list[str]) -> str:
     """Return a warning that some columns may be keys of persons with several rows."""
     return f"{columns_listed(names)}: {REMEDY.format(name=names[0])}. To end this warning, declare it"
