@@ -77,6 +77,8 @@ def synth(
     request = replace(request.for_table(table), seed=seed, journal=journal, resume=resume)
     check_rows(rows, out)
     check_table_file(out)
+    from syntabula.synthesizers.lost_columns import others_of
+
     schema = request.schema()
     run = FilesOfRun.of(request, table, schema, strict=strict)
     outputs = {"--out": out, "--save": save, "--statement": statement}
@@ -90,7 +92,7 @@ def synth(
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
-        lost, coarse = release.lost_columns(), release.coarse_columns()
+        lost, coarse, others = release.lost_columns(), release.coarse_columns(), others_of(release)
         if (lost or coarse) and require_columns:
             raise CommandError(
                 f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
@@ -123,6 +125,7 @@ def synth(
         "release": None if save is None else str(save),
         "lost_columns": lost,
         "coarse_columns": coarse,
+        "other_columns": others,
         "statement": release.privacy.to_json(),
     }
     console.result(release.privacy.text(), facts)
@@ -130,7 +133,7 @@ def synth(
         console.note(
             _of_others([name for name in release.schema if name not in schema], request.observed, release)
         )
-    for sentence in _of_poor(lost, coarse, release):
+    for sentence in (*_of_poor(lost, coarse, release), *_of_rare(others)):
         console.note(f"note: {sentence}")
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
@@ -197,15 +200,30 @@ def _of_poor(lost: list[str], coarse: list[str], release: Release) -> Iterator[s
     if lost:
         why = "values that hardly repeat" if exact else "what noise hides"
         yield (
-            f"{len(lost)} of {n_columns} columns carry no information, as they hold {why}, or one value: {_shown(lost)}; "
-            f"declare them in a schema{'' if exact else ', or raise epsilon'}"
+            f"{len(lost)} of {n_columns} columns {_carry(lost)} no information, as they hold {why}, or one value: "
+            f"{_shown(lost)}; declare them in a schema{'' if exact else ', or raise epsilon'}"
         )
     if coarse:
         yield (
-            f"{len(coarse)} of {n_columns} columns carry little more than the range of their values, as noise left fewer "
-            "than five parts of it to tell apart, so single values, round numbers and what depends on them are lost: "
+            f"{len(coarse)} of {n_columns} columns {_carry(coarse)} little more than the range of their values, as noise "
+            "left fewer than five parts of it to tell apart, so single values, round numbers and what depends on them are lost: "
             f"{_shown(coarse)}; declare them in a schema, with fewer columns, raise epsilon, or use more records"
         )
+
+
+def _carry(names: list[str]) -> str:
+    return "carries" if len(names) == 1 else "carry"
+
+
+def _of_rare(others: dict[str, float]) -> Iterator[str]:
+    """Say which columns hold "other" in many rows, and what to do."""
+    if not others:
+        return
+    shown = [f"{name!r} ({share:.0%})" for name, share in sorted(others.items(), key=lambda item: -item[1])]
+    yield (
+        'the categories of many rows were too rare to be found, so that these hold "other": '
+        f"{', '.join(shown[:20])}; declare their categories in a schema, or raise epsilon"
+    )
 
 
 def _shown(names: list[str]) -> str:
