@@ -643,7 +643,7 @@ class TestColumnsWithoutInformation:
         ran = run(*notes, "--json")
 
         assert ran.code == 0, ran.err
-        assert "1 of 2 columns carries no information" in ran.err
+        assert "1 of 2 columns carry no information" in ran.err
         assert "'note'" in ran.err
         assert json.loads(ran.out)["lost_columns"] == ["note"]
 

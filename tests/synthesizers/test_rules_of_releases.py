@@ -371,10 +371,9 @@ class TestGiven:
         given = pd.DataFrame({"s": ["none"], "e": ["y"]})
 
         with (
-            warnings.catch_warnings(record=True) as caught,
+            warnings.catch_warnings(record=True, action="always") as caught,
             pytest.raises(ArgumentError, match="no draw satisfies"),
         ):
-            warnings.simplefilter("always")
             release.sample(given=given, seed=1)
 
         assert ["1 of 1 given rows are impossible" in str(w.message) for w in caught] == [True]

@@ -200,19 +200,15 @@ def _of_poor(lost: list[str], coarse: list[str], release: Release) -> Iterator[s
     if lost:
         why = "values that hardly repeat" if exact else "what noise hides"
         yield (
-            f"{len(lost)} of {n_columns} columns {_carry(lost)} no information, as they hold {why}, or one value: "
-            f"{_shown(lost)}; declare them in a schema{'' if exact else ', or raise epsilon'}"
+            f"{len(lost)} of {n_columns} columns carry no information, as they hold {why}, or one value: {_shown(lost)}; "
+            f"declare them in a schema{'' if exact else ', or raise epsilon'}"
         )
     if coarse:
         yield (
-            f"{len(coarse)} of {n_columns} columns {_carry(coarse)} little more than the range of their values, as noise "
-            "left fewer than five parts of it to tell apart, so single values, round numbers and what depends on them are lost: "
+            f"{len(coarse)} of {n_columns} columns carry little more than the range of their values, as noise left fewer "
+            "than five parts of it to tell apart, so single values, round numbers and what depends on them are lost: "
             f"{_shown(coarse)}; declare them in a schema, with fewer columns, raise epsilon, or use more records"
         )
-
-
-def _carry(names: list[str]) -> str:
-    return "carries" if len(names) == 1 else "carry"
 
 
 def _of_rare(others: dict[str, float]) -> Iterator[str]:
