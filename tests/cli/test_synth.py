@@ -656,7 +656,10 @@ class TestColumnsWithoutInformation:
 
         assert "too rare to be found" in ran.err
         assert "'code' (" in ran.err
-        assert [*json.loads(ran.out)["other_columns"]] == ["code"]
+        told = json.loads(ran.out)["other_columns"]
+        assert [*told] == ["code"]
+        # 1,000 rows of a release with a share of .5 but for noise: a standard deviation of .016.
+        assert abs(told["code"] - 0.5) < 0.1
 
     def test_they_can_be_refused_before_anything_is_written(self, folder, notes, run):
         ran = run(*notes, "--require-columns", "--save", "made.release", "--statement", "told.txt")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from syntabula.errors import PrivacyWarning, RuleWarning, warn_caller
-from syntabula.table.schema.columns import Identifier
+from syntabula.table.schema.columns import Date, Datetime, Identifier
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -23,12 +23,15 @@ def tell_of_orders(
         learned: The declared columns that are learned.
         found: Stored types of the columns that are not declared.
     """
+    columns = {} if learned is None else learned.columns
+    times = [c for c in columns.values() if isinstance(c, Date | Datetime)]
+    if len(times) + sum(stored.kind in ("date", "datetime") for stored in found.values()) < 2:
+        return
     from syntabula.table.rules.ordered_names import told, unordered
 
     rules = None if declared is None else declared.rules
     compiled = None if declared is None or rules is None else declared.compiled_rules
     expressions = [] if compiled is None else [c.expression for c in compiled.conditions]
-    columns = {} if learned is None else learned.columns
     if pairs := unordered(columns, found, rules, [{*e.columns} for e in expressions]):
         warn_caller(RuleWarning(told(pairs)))
 
@@ -43,12 +46,13 @@ def tell_of_key_names(names: Collection[str]) -> None:
 
 def tell_of_keys(released: Schema, names: Collection[str]) -> None:
     """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat."""
+    repeated = [
+        name for name in names if isinstance(column := released[name], Identifier) and column.distinct
+    ]
+    if not repeated:
+        return
     from syntabula.table.key_names import keys_of_persons, names_persons, warning_of_keys
 
-    repeated = [
-        name
-        for name in names
-        if isinstance(column := released[name], Identifier) and column.distinct and names_persons(name)
-    ]
-    if keys := [name for name in repeated if name not in keys_of_persons(repeated)]:
+    known = keys_of_persons(repeated)
+    if keys := [name for name in repeated if names_persons(name) and name not in known]:
         warn_caller(PrivacyWarning(warning_of_keys(keys)))

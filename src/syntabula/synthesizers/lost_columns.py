@@ -13,7 +13,6 @@ from syntabula.table.schema.columns import Categorical, Identifier, Ordered
 
 if TYPE_CHECKING:
     from syntabula.models.base import Model
-    from syntabula.synthesizers.release import Release
     from syntabula.table.coding.codec import Codec
     from syntabula.table.raw import RawColumn
     from syntabula.table.schema.columns import Column
@@ -26,34 +25,6 @@ _NEARLY_ALL = 0.9
 
 FEWEST_PARTS = 5
 """Parts of its range that a column of numbers, days or times tells apart at least, unless one is a single value."""
-
-
-WORTH_A_NOTE = 0.2
-"""Part of the rows that hold "other", from which on users are told."""
-
-
-def others_of(release: Release) -> dict[str, float]:
-    """Return the share of rows that hold "other" in columns that were found, and tell other categories apart too.
-
-    Shares are those of rows of the release, so that this costs no privacy.
-    """
-    schema = release.schema
-    named = [
-        name
-        for name in release.privacy.columns_of("private")
-        if isinstance(column := schema[name], Categorical) and column.open
-    ]
-    if not named:
-        return {}
-    rows = release.sample_columns(DRAWN, seed=0)
-    shares = {name: _share_of_other(schema[name], rows[name]) for name in named}
-    return {name: share for name, share in shares.items() if WORTH_A_NOTE <= share < _NEARLY_ALL}
-
-
-def _share_of_other(column: Column, drawn: RawColumn) -> float:
-    values = drawn.values[~drawn.missing]
-    others = np.count_nonzero(values == column.other_label) if isinstance(column, Categorical) else 0
-    return others / max(drawn.missing.size, 1)
 
 
 def is_coarse(name: str, codec: Codec, model: Model) -> bool:
@@ -107,7 +78,9 @@ def is_lost(column: Column, drawn: RawColumn) -> bool:
         # Without privacy keys come out in the form that they have, which is all that there is.
         return column.pattern is None
     values = drawn.values[~drawn.missing]
-    if isinstance(column, Categorical) and column.open and _share_of_other(column, drawn) >= _NEARLY_ALL:
-        return True
+    if isinstance(column, Categorical) and column.open:
+        others = np.count_nonzero(values == column.other_label)
+        if others >= _NEARLY_ALL * max(drawn.missing.size, 1):
+            return True
     kinds = len(set(values.tolist())) + bool(drawn.missing.any())
     return kinds <= 1
