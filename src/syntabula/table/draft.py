@@ -75,7 +75,7 @@ _SIGN_NOTE = (
 )
 _MIXED_NOTE = (
     "holds numbers and some texts, such as limits, so each is a category; declare it numeric to learn the numbers as "
-    "such, and the texts then count as missing"
+    "such, and the texts then count as missing; to keep limits, write them into a column of their own first"
 )
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_TIME = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
