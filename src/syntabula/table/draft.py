@@ -252,8 +252,9 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
 
 def _order_of(raw: RawColumn) -> dict[str, int]:
     """Return the position of each text in a stored type that orders its categories; empty if it does not."""
-    ordered = raw.physical.name in ("Enum", "category[ordered]") and isinstance(raw.cells, RepeatedTexts)
-    return {text: i for i, text in enumerate(raw.cells.distinct)} if ordered else {}
+    if raw.physical.name not in ("Enum", "category[ordered]") or not isinstance(raw.cells, RepeatedTexts):
+        return {}
+    return {text: i for i, text in enumerate(raw.cells.distinct)}
 
 
 def _text(values: NDArray[Any], nullable: bool, order: dict[str, int]) -> tuple[Column, str | None]:
