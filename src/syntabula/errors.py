@@ -110,7 +110,7 @@ class TrainingWarning(SyntabulaWarning):
 
 
 class RuleWarning(SyntabulaWarning):
-    """Rows break rules of the schema: many of those drawn, some of those fitted, or all that could be tried."""
+    """Rows break rules of the schema: many of those drawn, some of those fitted, or all tried; or a rule may lack."""
 
 
 class SplitWarning(SyntabulaWarning):

@@ -177,6 +177,9 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         ),
         "of DuckDB": _by_duckdb,
         "other types": lambda folder: _parquet(folder, _arrow_types()),
+        "times in nanoseconds": lambda folder: _parquet(
+            folder, pa.Table.from_pandas(_times("ns", "Asia/Tokyo"), preserve_index=False)
+        ),
         "small groups": lambda folder: _parquet(
             folder, by_arrow(RECORDS), row_group_size=2, compression="gzip"
         ),

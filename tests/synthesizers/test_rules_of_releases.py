@@ -367,6 +367,17 @@ class TestGiven:
 
         assert "7" not in str(said.value)
 
+    def test_values_that_contradict_each_other_are_told_once(self, release):
+        given = pd.DataFrame({"s": ["none"], "e": ["y"]})
+
+        with (
+            warnings.catch_warnings(record=True, action="always") as caught,
+            pytest.raises(ArgumentError, match="no draw satisfies"),
+        ):
+            release.sample(given=given, seed=1)
+
+        assert ["1 of 1 given rows are impossible" in str(w.message) for w in caught] == [True]
+
     def test_values_outside_the_domain_are_refused(self, release):
         with pytest.raises(ArgumentError, match="column 'total' has 1 cell with a value outside the bounds"):
             release.sample(given=pd.DataFrame({"total": [99]}))

@@ -1,4 +1,4 @@
-"""An interrupt of the user's stops DuckDB and arrives as KeyboardInterrupt, in library calls too."""
+"""An interrupt of the user's stops DuckDB and arrives as KeyboardInterrupt; types that files store are read exactly."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import sys
 import threading
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from syntabula.errors import DataError
-from syntabula.table.database import connection, interruptible
+from syntabula.table.database import connection, interruptible, read_parquet
 from syntabula.table.frames.frames import from_frame
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
@@ -177,3 +179,22 @@ class TestWholeRead:
         path.write_text("a\n1\n", encoding="utf-8")
 
         assert interrupted(script, path) == "interrupted\n"
+
+
+def test_times_in_nanoseconds_are_read_to_the_microsecond(tmp_path: Path) -> None:
+    moments = [-1, 1_630_276_980_123_456]
+    table = pa.table(
+        {
+            "at": pa.array([1_000 * m for m in moments], pa.timestamp("ns", tz="Europe/Berlin")),
+            "clock": pa.array([0, 86_399_999_999_000], pa.time64("ns")),
+        }
+    )
+    pq.write_table(table, tmp_path / "x.parquet")
+
+    columns, n_rows = read_parquet(str(tmp_path / "x.parquet"))
+
+    assert n_rows == 2
+    assert columns["at"].values.tolist() == moments
+    assert (columns["at"].physical.kind, columns["at"].physical.timezone) == ("datetime", "UTC")
+    assert columns["clock"].values.tolist() == [0, 86_399_999_999]
+    assert columns["clock"].physical.kind == "time"

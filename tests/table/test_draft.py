@@ -6,6 +6,8 @@ import math
 from decimal import Decimal
 
 import numpy as np
+import pandas
+import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +82,23 @@ class TestKinds:
                 column, notes = draft_one(raw(kind, values))
                 assert column.nullable
                 assert "placeholder" in notes[0]
+
+
+class TestOrderOfCategories:
+    def test_a_stored_order_is_kept_for_the_categories_that_cells_hold(self):
+        labels, cells = ["small", "big", "huge", "never"], ["huge", "small", None, "big"] * 9
+        frames = [
+            polars.DataFrame({"x": cells}, schema={"x": polars.Enum(labels)}),
+            pandas.DataFrame({"x": pandas.Categorical(cells, labels, ordered=True)}),
+        ]
+        for frame in frames:
+            assert draft_schema(frame)[0]["x"].categories == ("small", "big", "huge")
+
+    def test_without_one_it_is_that_of_the_alphabet(self):
+        for kind in (polars.Categorical, polars.String):
+            frame = polars.DataFrame({"x": ["huge", "small", "big"] * 9}, schema={"x": kind})
+
+            assert draft_schema(frame)[0]["x"].categories == ("big", "huge", "small")
 
 
 class TestNotes:
@@ -251,6 +270,20 @@ class TestKeysOfPersons:
             ("age", [i // 4 for i in range(400)]),
         ]:
             assert not any("unit:" in note for note in draft_one(raw("integer", values), name)[1])
+
+    def test_a_key_that_is_named_after_persons_alone_is_one_too(self):
+        cells = [f"P{i:05d}" for i in range(400)] * 2
+        for name, kind in {"patient": Identifier, "IBAN": Identifier, "ward": Categorical}.items():
+            column, notes = draft_one(raw("text", cells), name)
+
+            assert isinstance(column, kind)
+            assert any("unit: " in note for note in notes) is (kind is Identifier)
+
+    def test_flags_that_are_named_after_persons_are_none(self):
+        column, notes = draft_one(raw("text", ["yes", "no"] * 50), "customer")
+
+        assert isinstance(column, Categorical)
+        assert not any("unit: " in note for note in notes)
 
 
 class TestRefusals:

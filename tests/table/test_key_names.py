@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from syntabula.table.key_names import keys_of_persons, warning_of_keys
+from syntabula.table.key_names import keys_of_persons, names_persons, warning_of_keys
 
 
 def test_keys_of_persons_are_known():
-    for name in ["patient_id", "PatientID", "source.patient id", "customerID", "Person Nr", "members_no"]:
+    for name in [
+        "patient_id",
+        "PatientID",
+        "source.patient id",
+        "customerID",
+        "Person Nr",
+        "members_no",
+        "IBAN",
+        "payer_iban",
+    ]:
         assert keys_of_persons([name]) == [name]
 
 
 def test_other_names_are_not_taken_for_them():
     for name in ["id", "loan_id", "order_number", "user", "patient_age", "idiom", ""]:
         assert keys_of_persons([name]) == []
+
+
+def test_names_of_persons_are_known():
+    for name, expected in {
+        "patient": True,
+        "src_Customer": True,
+        "patients_age": False,
+        "age": False,
+        "": False,
+    }.items():
+        assert names_persons(name) is expected
 
 
 def test_the_warning_names_the_column_and_the_remedy():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syntabula._version import __version__
-from syntabula.errors import CoercionWarning, DataError, PrivacyWarning, warn_caller
+from syntabula.errors import CoercionWarning, DataError, warn_caller
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -24,6 +24,7 @@ from syntabula.privacy.pricing import enough
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
+from syntabula.synthesizers.hints import tell_of_key_names, tell_of_keys, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
@@ -166,10 +167,7 @@ def fit_table(
     computed = () if rules is None else (*rules.compiled.derived,)
     found = to_find(source, schema, computed)
     if found and units is None and not is_exact:
-        from syntabula.table.key_names import keys_of_persons, warning_of_keys
-
-        if keys := keys_of_persons(found):
-            warn_caller(PrivacyWarning(warning_of_keys(keys)))
+        tell_of_key_names(found)
     prepared = preparation_of(method, schema, found, types_found=types_found)
     ledger = _ledger(method, prepared, noise, declared, journal)
 
@@ -193,12 +191,15 @@ def fit_table(
         found = to_find(table, schema, computed)
         prepared = preparation_of(method, schema, found, paid=prepared.types)
         columns = counted_columns(table, prepared) if isinstance(table, RawParts) else None
+    tell_of_orders(declared, schema, found)
     raw = table if isinstance(table, RawTable) else columns
     assert raw is not None
     cut_off: dict[str, float] = {}
     codec = prepared.codec(
         raw, schema, ledger, noise, counted=counted, progress=preparing, units=units, cut_off=cut_off
     )
+    if units is None and not is_exact:
+        tell_of_keys(codec.schema, found)
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         check_memory(method, codec, prepared)

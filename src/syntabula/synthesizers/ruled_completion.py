@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.uniform import UniformBins
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.models.base import Model
 from syntabula.synthesizers.completion import Completion, cells_in, objections
 from syntabula.synthesizers.ruled_rows import place
@@ -86,7 +87,12 @@ class RuledCompletion:
             # The fewer rows are left, the more often each is tried at once.
             times = max(1, min(_MOST_AT_ONCE, _ROWS_AT_ONCE // max(left.size, 1))) if found else 1
             tried = np.repeat(left, times)
-            rows, kept, broken = self._completed(self.learned.draw_rows(tried, rng), tried, rng)
+            with warnings.catch_warnings():
+                if found:
+                    # The first round has said what there is to say of the given rows, each of which it tried once.
+                    warnings.simplefilter("ignore", ConditionWarning)
+                drawn = self.learned.draw_rows(tried, rng)
+            rows, kept, broken = self._completed(drawn, tried, rng)
             if not found:
                 found = {name: _copied(column) for name, column in rows.items()}
             places, first = np.unique(tried[kept], return_index=True)

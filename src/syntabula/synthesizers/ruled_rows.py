@@ -21,11 +21,13 @@ from syntabula.errors import ResourceError, RuleWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
+from syntabula.synthesizers.lost_groups import Groups
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
 from syntabula.table.raw import RawColumn, RepeatedTexts, joined
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
+from syntabula.table.schema.schema import columns_listed
 
 Draw = Callable[[int, int, np.random.Generator], dict[str, RawColumn]]
 Wanted = Callable[[Mapping[str, RawColumn]], NDArray[np.bool_]]
@@ -106,6 +108,8 @@ class RuledRows:
             if mended.sum() < _WORTH_A_REDRAW * rows.size:
                 break
         self.broken.update(broken)
+        if not kept.all() or self.groups.seen:
+            self.groups.add(columns, kept)
         self.within_rules += int(kept.sum())
         if self.wanted is not None:
             wanted = self.wanted(columns)
@@ -143,6 +147,11 @@ class RuledRows:
         found |= {*compiled.distances, *(n for d in compiled.distances.values() for n in d.columns)}
         return found - {*self.conditioned}
 
+    @cached_property
+    def groups(self) -> Groups:
+        """Groups of rows that rules may discard as a whole."""
+        return Groups.of(self.rules.schema.columns, sorted(self._deciding - {*self.rules.compiled.derived}))
+
     def shares(self, *, rules_only: bool = False) -> dict[str, float]:
         """Return the share of tried rows that broke each rule, and the conditions unless only rules are wanted."""
         counted = {r: n for r, n in self.broken.items() if n and not (rules_only and r == CONDITIONS)}
@@ -158,16 +167,21 @@ class RuledRows:
         return columns | anew
 
     def _warn(self) -> None:
-        rejected = 1 - self.within_rules / max(self.tried, 1)
-        if self._warned or rejected < _WORTH_A_WARNING or self.tried < 100:
+        if self._warned or self.tried < 100:
             return
-        self._warned = True
-        warn_caller(
-            RuleWarning(
-                f"{rejected:.0%} of the rows that this release draws were discarded, because they break "
-                f"{rules_in_words(self.shares(rules_only=True))}. The others are drawn as the release's distribution says"
+        rejected, lost = 1 - self.within_rules / self.tried, self.groups.lost()
+        broken = rules_in_words(self.shares(rules_only=True))
+        if lost:
+            self._warned = True
+            warn_caller(RuleWarning(_of_lost(lost, broken)))
+        if rejected >= _WORTH_A_WARNING:
+            self._warned = True
+            warn_caller(
+                RuleWarning(
+                    f"{rejected:.0%} of the rows that this release draws were discarded, because they break "
+                    f"{broken}. The others are drawn as the release's distribution says"
+                )
             )
-        )
 
     def _refusal(self) -> str:
         return (
@@ -176,6 +190,14 @@ class RuledRows:
             "from the others; or choose a method with a graphical model, such as AIM or MST, which holds rules over two "
             "or three columns of few values exactly"
         )
+
+
+def _of_lost(names: list[str], broken: str) -> str:
+    return (
+        f"{columns_listed(names)}: most of the rows with a certain category, or with a value or without one, were "
+        f"discarded, so they are far too rare in these rows; they break {broken}. If such a rule states an equality, "
+        "derive one of its columns from the others instead, for instance by CASE; else loosen it"
+    )
 
 
 def _joined(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:

@@ -24,6 +24,8 @@ from syntabula.table.raw import (
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+_ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"}
+"""Types of points in time; since DuckDB 2.0 nanoseconds, which pandas writes to Parquet files, have one of their own."""
 _LAST = 2**63 - 1
 _FEW_ROWS = 100_000
 """Up to so many rows an object for each cell takes less time than the distinct texts take queries."""
@@ -174,10 +176,11 @@ def _exact(column: str, printed: str) -> str:
         return f"({column} - DATE '1970-01-01')::BIGINT"
     if printed == "INTERVAL":
         return f"epoch_us({column})"
-    if printed == "TIME":
+    if printed in ("TIME", "TIME_NS"):
         return f"epoch_us({column})"
-    if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
+    if printed in _TIMESTAMPS or printed in _ZONED:
         # Infinite times have no microseconds; as the first or last time of all they are clipped to the nearest bound.
+        column = f"{column}::TIMESTAMPTZ" if printed == "TIMESTAMPTZ_NS" else column
         ends = f"CASE WHEN {column} > TIMESTAMP '1970-01-01' THEN {_LAST} ELSE {-_LAST} END"
         return f"coalesce(epoch_us({column}), {ends})"
     return f"{column}::VARCHAR"
@@ -203,7 +206,7 @@ def _column(values: NDArray[Any], missing: NDArray[np.bool_], printed: str) -> R
     kind, dtype = _kind(printed)
     if kind == "text":
         return RawColumn(RepeatedTexts.of(values.tolist(), missing), missing, PhysicalType(kind, printed))
-    zone = "UTC" if printed == "TIMESTAMP WITH TIME ZONE" else None
+    zone = "UTC" if printed in _ZONED else None
     # Missing cells may hold anything, for instance the smallest integer.
     return RawColumn(values.astype(dtype, copy=False), missing, PhysicalType(kind, printed, timezone=zone))
 
@@ -219,9 +222,9 @@ def _kind(printed: str) -> tuple[PhysicalKind, Any]:
         return "text", object
     if printed == "DATE":
         return "date", np.int64
-    if printed in _TIMESTAMPS or printed == "TIMESTAMP WITH TIME ZONE":
+    if printed in _TIMESTAMPS or printed in _ZONED:
         return "datetime", np.int64
-    if printed == "TIME":
+    if printed in ("TIME", "TIME_NS"):
         return "time", np.int64
     return ("duration", np.int64) if printed == "INTERVAL" else ("other", object)
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.frames.text_times import with_times_read
-from syntabula.table.key_names import REMEDY, is_key_name, keys_of_persons
+from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
 from syntabula.table.new_keys import (
     FEW_VALUES,
     MANY_VALUES,
@@ -30,7 +30,7 @@ from syntabula.table.new_keys import (
     key_of_units,
     number_key_of,
 )
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.raw import RawColumn, RawTable, RepeatedTexts
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.clock_columns import AS_NUMBER
@@ -82,7 +82,7 @@ _SIGN_NOTE = (
 )
 _MIXED_NOTE = (
     "holds numbers and some texts, such as limits, so each is a category; declare it numeric to learn the numbers as "
-    "such, and the texts then count as missing"
+    "such, and the texts then count as missing; to keep limits, write them into a column of their own first"
 )
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_TIME = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
@@ -109,6 +109,7 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
 
 def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     """Draft a schema, and also return rules that hold in every row of the table; see `draft_schema`."""
+    from syntabula.table.rules.ordered_names import told, unordered
     from syntabula.table.rules.proposals import proposed_rules
 
     table = with_times_read(table)
@@ -118,6 +119,8 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     rules = proposed_rules(table, schema)
     if rules is not None:
         notes.append(_note_of_rules(rules))
+    if pairs := unordered(schema.columns, {}, rules, []):
+        notes.append(told(pairs))
     return schema, notes, rules
 
 
@@ -154,7 +157,9 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
     drafted: dict[str, Column] = {}
     noted: dict[str, list[str]] = {}
     for name, raw in columns.items():
-        names_persons = _may_name_persons(name, raw)
+        of_persons = is_of_persons(name)
+        repeats = (of_persons or is_key_name(name)) and _repeats_keys(raw)
+        names_persons = repeats and of_persons and raw.physical.kind != "float"
         try:
             column, note = (_key_of_person(raw), None) if names_persons else _draft_column(name, raw)
             drafted[name] = _in_format(column, raw.physical.format)
@@ -162,7 +167,7 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
             raise SchemaError(f"column {name!r}: {error}") from None
         if note:
             noted.setdefault(note, []).append(name)
-        if _may_be_key(name, raw):
+        if repeats:
             so = ", so it is treated as an identifier" if names_persons else ""
             noted[f"holds keys with several rows each{so}; {REMEDY.format(name=name)}"] = [name]
     return drafted, noted
@@ -183,16 +188,6 @@ def _in_format(column: Column, format: str | None) -> Column:
             decimals = 0 if column.integer else column.decimals
             return replace(column, format=NumberFormat.of(format).for_decimals(format, decimals))
     return column
-
-
-def _may_name_persons(name: str, raw: RawColumn) -> bool:
-    """Return whether a column has the name of keys of persons, and holds keys with several rows each."""
-    return bool(keys_of_persons([name])) and raw.physical.kind != "float" and _repeats_keys(raw)
-
-
-def _may_be_key(name: str, raw: RawColumn) -> bool:
-    """Return whether a column has the name of a key, and holds keys with several rows each."""
-    return (is_key_name(name) or bool(keys_of_persons([name]))) and _repeats_keys(raw)
 
 
 def _repeats_keys(raw: RawColumn) -> bool:
@@ -231,7 +226,7 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             spelling = name if name in SPELLINGS else SPELLINGS[0]
             return Boolean(spelling=spelling, nullable=nullable, provenance="observed"), note
         case "text":
-            return _text(values, nullable)
+            return _text(values, nullable, _order_of(raw))
         case "integer":
             return _whole(name, values, nullable)
         case "float":
@@ -252,7 +247,14 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
     raise SchemaError(raw.physical.without_domain)
 
 
-def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
+def _order_of(raw: RawColumn) -> dict[str, int]:
+    """Return the position of each text in a stored type that orders its categories; empty if it does not."""
+    if raw.physical.name not in ("Enum", "category[ordered]") or not isinstance(raw.cells, RepeatedTexts):
+        return {}
+    return {text: i for i, text in enumerate(raw.cells.distinct)}
+
+
+def _text(values: NDArray[Any], nullable: bool, order: dict[str, int]) -> tuple[Column, str | None]:
     labels = set(values.tolist())
     if len(labels) > FEW_VALUES and all(map(_COMMA.fullmatch, labels)):
         return Identifier(nullable=nullable, provenance="observed"), (
@@ -276,7 +278,8 @@ def _text(values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
         note = (
             "holds what looks like days; write them as 2024-01-31 and declare it a date to learn their order"
         )
-    return Categorical(tuple(sorted(labels)), nullable=nullable, provenance="observed"), note
+    listed = tuple(sorted(labels, key=lambda text: (order.get(text, 0), text)))
+    return Categorical(listed, nullable=nullable, provenance="observed"), note
 
 
 def _note_of_numbers(labels: set[str]) -> str | None:

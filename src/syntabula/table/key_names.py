@@ -15,7 +15,8 @@ _PERSONS = (
     "tenant|user|visitor|voter|worker"
 )
 _KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code"
-_KEY_OF_PERSON = re.compile(rf"({_PERSONS})s?[_\W]?({_KEYS})", re.IGNORECASE)
+_KEY_OF_PERSON = re.compile(rf"({_PERSONS})s?[_\W]?({_KEYS})|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE)
+_PERSON = re.compile(rf"(.+_)?({_PERSONS})", re.IGNORECASE)
 
 REMEDY = (
     "if it names a person who may have several rows, declare it {{kind: identifier}} in a schema and write "
@@ -32,6 +33,16 @@ def is_key_name(name: str) -> bool:
 def keys_of_persons(names: Iterable[str]) -> list[str]:
     """Return the names that look like those of keys of persons; nothing but the names decides."""
     return [name for name in names if _KEY_OF_PERSON.fullmatch(_ending(name))]
+
+
+def names_persons(name: str) -> bool:
+    """Return whether a name is that of persons, such as patient; whether the column holds their keys remains open."""
+    return bool(_PERSON.fullmatch(_ending(name)))
+
+
+def is_of_persons(name: str) -> bool:
+    """Return whether a name is that of persons or of their keys."""
+    return names_persons(name) or bool(keys_of_persons([name]))
 
 
 def warning_of_keys(names: list[str]) -> str:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from syntabula import PrivacyStatement, Release, Schema
     from syntabula._planning import Progress
 
+_JUDGED = 1_000
+_MUCH = 0.2
+"""Rows of a release that show how many hold "other", and the part of them from which on a column is named."""
+
 
 @takes_request
 def synth(
@@ -90,7 +94,7 @@ def synth(
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
-        lost, coarse = release.lost_columns(), release.coarse_columns()
+        lost, coarse, others = release.lost_columns(), release.coarse_columns(), _shares_of_other(release)
         if (lost or coarse) and require_columns:
             raise CommandError(
                 f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
@@ -123,6 +127,7 @@ def synth(
         "release": None if save is None else str(save),
         "lost_columns": lost,
         "coarse_columns": coarse,
+        "other_columns": others,
         "statement": release.privacy.to_json(),
     }
     console.result(release.privacy.text(), facts)
@@ -130,7 +135,7 @@ def synth(
         console.note(
             _of_others([name for name in release.schema if name not in schema], request.observed, release)
         )
-    for sentence in _of_poor(lost, coarse, release):
+    for sentence in (*_of_poor(lost, coarse, release), *_of_rare(others)):
         console.note(f"note: {sentence}")
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
@@ -206,6 +211,34 @@ def _of_poor(lost: list[str], coarse: list[str], release: Release) -> Iterator[s
             "than five parts of it to tell apart, so single values, round numbers and what depends on them are lost: "
             f"{_shown(coarse)}; declare them in a schema, with fewer columns, raise epsilon, or use more records"
         )
+
+
+def _shares_of_other(release: Release) -> dict[str, float]:
+    """Return the share of "other" in rows of the release, for columns that were found and of which it is much."""
+    from syntabula import Categorical
+
+    found = {name: release.schema[name] for name in release.privacy.columns_of("private")}
+    labels = {name: c.other_label for name, c in found.items() if isinstance(c, Categorical) and c.open}
+    if not labels:
+        return {}
+    rows, lost = release.sample_columns(_JUDGED, seed=0), release.lost_columns()
+    shares = {
+        name: float(((rows[name].values == label) & ~rows[name].missing).mean())
+        for name, label in labels.items()
+        if name not in lost
+    }
+    return {name: share for name, share in shares.items() if share >= _MUCH}
+
+
+def _of_rare(others: dict[str, float]) -> Iterator[str]:
+    """Say which columns hold "other" in many rows, and what to do."""
+    if not others:
+        return
+    shown = [f"{name!r} ({share:.0%})" for name, share in sorted(others.items(), key=lambda item: -item[1])]
+    yield (
+        'the categories of many rows were too rare to be found, so that these hold "other": '
+        f"{', '.join(shown[:20])}; declare their categories in a schema, or raise epsilon"
+    )
 
 
 def _shown(names: list[str]) -> str:

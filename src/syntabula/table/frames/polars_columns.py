@@ -38,7 +38,10 @@ def read_series(series: Any) -> RawColumn:
         return RawColumn(
             object_array(series.to_list()), missing, PhysicalType("decimal", printed, scale=dtype.scale)
         )
-    if dtype in (polars.String, polars.Categorical, polars.Enum, polars.Null):
+    if dtype == polars.Enum:
+        texts = RepeatedTexts.placed(dtype.categories.to_list(), _physical(series))
+        return RawColumn(texts, missing, PhysicalType("text", printed))
+    if dtype in (polars.String, polars.Categorical, polars.Null):
         return RawColumn(_texts(series.cast(polars.String)), missing, PhysicalType("text", printed))
     if dtype == polars.Date:
         return RawColumn(_physical(series), missing, PhysicalType("date", printed))

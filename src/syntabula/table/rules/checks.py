@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,15 +11,24 @@ from itertools import combinations, pairwise
 
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
-from syntabula.table.database import identifier
+from syntabula.table.database import identifier, quoted
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.rules.computed import as_declared, bound_as_number
 from syntabula.table.rules.contradictions import Stated, refuse_contradictions
 from syntabula.table.rules.evaluation import result_types
-from syntabula.table.rules.expressions import Expression, alias, instant_alias, read_expression
+from syntabula.table.rules.expressions import Expression, read_expression
 from syntabula.table.rules.probes import tried_values
 from syntabula.table.rules.rules import Rules
-from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric, Ordered, Time
+from syntabula.table.schema.columns import (
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+    Ordered,
+    Time,
+    time_zone,
+)
 
 _SHOWN = 80
 
@@ -83,9 +92,11 @@ def compiled(rules: Rules, columns: Mapping[str, Column]) -> Compiled:
 def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
     columns = dict(named)
     _check_named(rules, columns)
-    names = tuple(columns)
-    derived = {name: _read(f"derive for column {name!r}", text, names) for name, text in rules.derive.items()}
-    required = [Condition(text, _read(f"require {_short(text)}", text, names)) for text in rules.require]
+    derived = {
+        name: _read(f"derive for column {name!r}", text, columns, computes=columns[name])
+        for name, text in rules.derive.items()
+    }
+    required = [Condition(text, _read(f"require {_short(text)}", text, columns)) for text in rules.require]
     for name, expression in derived.items():
         _check_usable(f"derive for column {name!r}", expression.columns, columns)
     for condition in required:
@@ -93,6 +104,7 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
     derived = _in_order(derived, lambda name: derived[name].columns, _derived_cycle)
     distances = _distances(rules, columns)
     _check_types(derived, required, columns)
+    derived = {name: _in_zone(name, expression, columns) for name, expression in derived.items()}
     for name, expression in derived.items():
         found = _check_computable(f"derive for column {name!r}", expression, derived, columns)
         _check_in_domain(name, found, columns[name])
@@ -151,9 +163,13 @@ def _check_chain(chain: Sequence[str], columns: Mapping[str, Column]) -> None:
         )
 
 
-def _read(where: str, text: str, names: tuple[str, ...]) -> Expression:
+def _read(
+    where: str, text: str, columns: Mapping[str, Column], *, computes: Column | None = None
+) -> Expression:
+    zoned = frozenset(name for name, column in columns.items() if _is_zoned(column))
+    for_zoned = computes is not None and _is_zoned(computes)
     try:
-        return read_expression(text, names)
+        return read_expression(text, tuple(columns), zoned, for_zoned=for_zoned)
     except SchemaError as error:
         raise SchemaError(f"rules: {where}: {error}") from None
 
@@ -253,26 +269,43 @@ def _of_lists(
     rules: Rules, columns: Mapping[str, Column], distances: Mapping[str, Distance]
 ) -> list[Condition]:
     """Return the conditions that lists of columns mean."""
-    found, names = [], tuple(columns)
+    found = []
     for chain in rules.order:
         text = " AND ".join(f"{identifier(a)} <= {identifier(b)}" for a, b in combinations(chain, 2))
         learned = all(_is_learned(*pair, distances) for pair in pairwise(chain))
-        expression = _of_instants(read_expression(text, names), columns)
+        expression = _read("order", text, columns)
         found.append(Condition(" <= ".join(chain), expression, learned))
     for listed in rules.together:
         first = f"{identifier(listed[0])} IS NULL"
         text = " AND ".join(f"({first}) = ({identifier(n)} IS NULL)" for n in listed[1:])
-        found.append(Condition(f"missing together: {', '.join(listed)}", read_expression(text, names), True))
+        found.append(
+            Condition(f"missing together: {', '.join(listed)}", _read("together", text, columns), True)
+        )
     return found
 
 
-def _of_instants(order: Expression, columns: Mapping[str, Column]) -> Expression:
-    """Return an order of times that compares points in time: wall clocks differ by zones, and are put back in autumn."""
-    sql = order.sql
-    for place, column in enumerate(columns.values()):
-        if isinstance(column, Datetime) and column.timezone is not None:
-            sql = re.sub(rf"\b{alias(place)}\b", instant_alias(place), sql)
-    return replace(order, sql=sql)
+def _is_zoned(column: Column) -> bool:
+    return isinstance(column, Datetime) and column.timezone is not None
+
+
+def _in_zone(name: str, expression: Expression, columns: Mapping[str, Column]) -> Expression:
+    """Return the expression of a column of times with a zone as one of points in time, and any other as it is."""
+    column, sql = columns[name], expression.sql
+    if not isinstance(column, Datetime) or column.timezone is None:
+        return expression
+    if expression.gives_instant:
+        return replace(expression, sql=f"make_timestamptz(epoch_us({sql}))")
+    zones = {c.timezone for n in expression.columns if isinstance(c := columns[n], Datetime)} - {None}
+    if zones - {column.timezone}:
+        raise SchemaError(
+            f"rules: derive for column {name!r}: it computes with wall-clock times of another zone "
+            f"({', '.join(sorted(map(str, zones)))}) than that of the column; declare them in the same zone"
+        )
+    zone = time_zone(column.timezone)
+    if isinstance(zone, dt.timezone):
+        offset = zone.utcoffset(None) // dt.timedelta(microseconds=1)
+        return replace(expression, sql=f"make_timestamptz(epoch_us(({sql})::TIMESTAMP) - {offset})")
+    return replace(expression, sql=f"(({sql})::TIMESTAMP AT TIME ZONE {quoted(column.timezone)})")
 
 
 def _is_learned(first: str, second: str, distances: Mapping[str, Distance]) -> bool:
@@ -291,6 +324,8 @@ def _check_types(
         where = f"rules: derive for column {name!r}"
         if isinstance(physical, SchemaError):
             raise SchemaError(f"{where}: {physical}; cast a part to another type, or correct the expression")
+        if physical.kind == "datetime" and isinstance(column := columns[name], Datetime):
+            physical = replace(physical, timezone=column.timezone)
         if columns[name].objection(physical) is not None:
             raise SchemaError(
                 f"{where}: the expression gives {_kind(physical)}, and the column is declared {columns[name].kind}; "

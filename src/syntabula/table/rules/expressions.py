@@ -17,6 +17,7 @@ from typing import Any
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
 from syntabula.table.database import connection
+from syntabula.table.rules.instants import compared_columns, given_columns
 
 MOST_CHARACTERS = 20_000
 MOST_NODES = 5_000
@@ -94,6 +95,7 @@ class Expression:
         sql: What runs, over columns named by `alias`.
         literals: The texts of its constants.
         only_compares: Whether it does nothing but compare columns and constants, so that the order of these decides.
+        gives_instant: Whether its value is one of its times with a zone, as a point in time.
     """
 
     text: str
@@ -101,6 +103,7 @@ class Expression:
     sql: str
     literals: tuple[str, ...] = ()
     only_compares: bool = False
+    gives_instant: bool = False
 
 
 def alias(position: int) -> str:
@@ -113,12 +116,19 @@ def instant_alias(position: int) -> str:
     return f"u{position}"
 
 
-def read_expression(text: str, names: tuple[str, ...]) -> Expression:
+def read_expression(
+    text: str, names: tuple[str, ...], zoned: frozenset[str] = frozenset(), *, for_zoned: bool = False
+) -> Expression:
     """Parse an expression over columns of one row.
+
+    Times with a zone are wall-clock times, but two of them are compared and subtracted as points in time, and `epoch`
+    counts from a point in time: wall clocks differ by zones, and are put back in autumn.
 
     Args:
         text: SQL as the user wrote it.
         names: Columns of the schema, in order.
+        zoned: Those of times with a zone.
+        for_zoned: Whether it computes a column of times with a zone.
 
     Raises:
         SchemaError: If it cannot be parsed, is too long or too deep, names no column of the schema, or asks for more
@@ -126,13 +136,17 @@ def read_expression(text: str, names: tuple[str, ...]) -> Expression:
     """
     if len(text) > MOST_CHARACTERS:
         raise SchemaError(f"the expression has more than {MOST_CHARACTERS:,} characters; shorten it")
-    return _read(text, names)
+    return _read(text, names, zoned, for_zoned)
 
 
 @lru_cache(maxsize=2048)
-def _read(text: str, names: tuple[str, ...]) -> Expression:
+def _read(text: str, names: tuple[str, ...], zoned: frozenset[str], for_zoned: bool) -> Expression:
     document, node = _parsed(text)
     nodes = _checked(node)
+    only_compares = all(_is_comparison(one) for one in nodes)
+    compared = [part for one in nodes for part in compared_columns(one, [*_children(one)], zoned)]
+    given = given_columns(node, _children, zoned) if for_zoned else []
+    instants = {id(one) for one in (*compared, *given)}
     used: dict[str, None] = {}
     literals: dict[str, None] = {}
     for one in nodes:
@@ -142,9 +156,9 @@ def _read(text: str, names: tuple[str, ...]) -> Expression:
         if one["class"] == "COLUMN_REF":
             name = _column(one["column_names"], names)
             used[name] = None
-            one["column_names"] = [alias(names.index(name))]
-    only_compares = all(_is_comparison(one) for one in nodes)
-    return Expression(text, tuple(used), _written(document), tuple(literals), only_compares)
+            renamed = instant_alias if id(one) in instants else alias
+            one["column_names"] = [renamed(names.index(name))]
+    return Expression(text, tuple(used), _written(document), tuple(literals), only_compares, bool(given))
 
 
 def _is_comparison(node: Mapping[str, Any]) -> bool:

@@ -1,0 +1,58 @@
+"""What a fit tells a user to declare, by names, kinds and released domains alone: orders, and keys of persons."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from syntabula.errors import PrivacyWarning, RuleWarning, warn_caller
+from syntabula.table.schema.columns import Date, Datetime, Identifier
+from syntabula.table.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from syntabula.table.raw import PhysicalType
+
+
+def tell_of_orders(
+    declared: Schema | None, learned: Schema | None, found: Mapping[str, PhysicalType]
+) -> None:
+    """Warn of columns of days or times that are a start and an end by their names, but not by a rule.
+
+    Args:
+        declared: The schema, with its rules.
+        learned: The declared columns that are learned.
+        found: Stored types of the columns that are not declared.
+    """
+    columns = {} if learned is None else learned.columns
+    times = [c for c in columns.values() if isinstance(c, Date | Datetime)]
+    if len(times) + sum(stored.kind in ("date", "datetime") for stored in found.values()) < 2:
+        return
+    from syntabula.table.rules.ordered_names import told, unordered
+
+    rules = None if declared is None else declared.rules
+    compiled = None if declared is None or rules is None else declared.compiled_rules
+    expressions = [] if compiled is None else [c.expression for c in compiled.conditions]
+    if pairs := unordered(columns, found, rules, [{*e.columns} for e in expressions]):
+        warn_caller(RuleWarning(told(pairs)))
+
+
+def tell_of_key_names(names: Collection[str]) -> None:
+    """Warn of undeclared columns that are named like keys of persons."""
+    from syntabula.table.key_names import keys_of_persons, warning_of_keys
+
+    if keys := keys_of_persons(names):
+        warn_caller(PrivacyWarning(warning_of_keys(keys)))
+
+
+def tell_of_keys(released: Schema, names: Collection[str]) -> None:
+    """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat."""
+    repeated = [
+        name for name in names if isinstance(column := released[name], Identifier) and column.distinct
+    ]
+    if not repeated:
+        return
+    from syntabula.table.key_names import keys_of_persons, names_persons, warning_of_keys
+
+    known = keys_of_persons(repeated)
+    if keys := [name for name in repeated if names_persons(name) and name not in known]:
+        warn_caller(PrivacyWarning(warning_of_keys(keys)))

@@ -1,0 +1,84 @@
+"""A fit says what names and released domains suggest to declare, once, and nothing where it is declared."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import PrivacyWarning, RuleWarning
+from syntabula.synthesizers.hints import tell_of_keys
+
+MOMENTS = (pd.Timestamp("2020-01-01"), pd.Timestamp("2020-12-31"))
+
+
+def stays(n: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    start = MOMENTS[0] + pd.to_timedelta(rng.integers(0, 200, n), "D")
+    return pd.DataFrame(
+        {"admission": start, "discharge": start + pd.to_timedelta(rng.integers(0, 9, n), "D")}
+    )
+
+
+def schema(**rules: object) -> st.Schema:
+    columns = {name: st.Datetime(*MOMENTS) for name in ("admission", "discharge")}
+    return st.Schema(columns, rules=st.Rules(**rules) if rules else None)  # type: ignore[arg-type]
+
+
+def fitted(frame: pd.DataFrame, declared: st.Schema | None) -> None:
+    st.Independent(epsilon=1.0, seed=0).fit(frame, declared)
+
+
+class TestOrders:
+    def test_a_start_and_an_end_without_a_rule_are_told_once(self) -> None:
+        for declared in (None, schema()):
+            with pytest.warns(RuleWarning) as caught:
+                fitted(stays(), declared)
+
+            assert [str(w.message)[:35] for w in caught if w.category is RuleWarning] == [
+                "columns 'admission' and 'discharge'"
+            ]
+
+    def test_the_hint_does_not_depend_on_the_records(self) -> None:
+        frame = stays()
+        turned = frame.rename(columns={"admission": "discharge", "discharge": "admission"})
+
+        with pytest.warns(RuleWarning, match="'admission' and 'discharge'"):
+            fitted(turned, schema())
+
+    def test_a_rule_on_both_ends_the_hint(self) -> None:
+        stated: list[dict[str, object]] = [
+            {"order": [["admission", "discharge"]]},
+            {"require": ["discharge - admission < INTERVAL 9 DAY"]},
+            {"derive": {"discharge": "admission"}},
+        ]
+        for rules in stated:
+            frame = stays() if "derive" not in rules else stays()[["admission"]]
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuleWarning)
+                fitted(frame, schema(**rules))
+
+
+class TestKeys:
+    def test_found_keys_that_repeat_under_the_name_of_a_person_are_told(self) -> None:
+        key = st.Identifier(distinct=100)
+        released = st.Schema({"patient": key, "store": key, "guest": st.Identifier(), "owner": st.Boolean()})
+
+        with pytest.warns(PrivacyWarning) as caught:
+            tell_of_keys(released, [*released])
+
+        (told,) = [str(w.message) for w in caught]
+        assert told.startswith("column 'patient': if it names a person")
+
+    def test_declared_keys_are_not(self) -> None:
+        tell_of_keys(st.Schema({"patient": st.Identifier(distinct=100)}), [])
+
+
+def test_without_privacy_nobody_is_told_of_units() -> None:
+    frame = pd.DataFrame({"patient": [f"P{i:05d}" for i in range(200)] * 2})
+
+    st.Independent(epsilon=math.inf).fit(frame)
