@@ -39,8 +39,8 @@ def planned(work: Work, workers: int) -> str:
     lines += changed(work.changed)
     if work.n_of_other_code:
         lines.append(
-            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, and are "
-            "not run again; name another --store to run all with the code as it is"
+            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, or of a "
+            "plug-in's, and are not run again; name another --store to run all with the code as it is"
         )
     if work.cells:
         at_once = min(workers, len(work.cells))
@@ -188,7 +188,8 @@ def mixed_code(summary: Summary) -> list[str]:
     most_first = sorted(summary.codes.items(), key=lambda item: -item[1])
     told = ", ".join(f"{n:,} of {code or 'an unknown one'}" for code, n in most_first)
     return [
-        f"The cells are of {len(summary.codes)} states of this library's code, so rows may not be comparable: {told}"
+        f"The cells are of {len(summary.codes)} states of this library's code, or of a plug-in's, so rows may not be "
+        f"comparable: {told}"
     ]
 
 
