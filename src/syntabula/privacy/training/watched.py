@@ -1,7 +1,8 @@
 """Where a loss uses its parameters: functions of torch are watched, and the gradient of each record is found there.
 
-Known are products with a matrix (linear layers, `x @ W` and `x @ W.T`, with or without a mask), rows that are looked up (embeddings,
-`W[codes]`), and what is added or multiplied (biases, scales, and those of layer, group and root-mean-square norms).
+Known are products with a matrix (linear layers, `x @ W` and `x @ W.T`, with or without a mask), rows that are looked up
+(embeddings, `W[codes]`), and what is added or multiplied (biases, scales, and those of layer, group and root-mean-square
+norms).
 """
 
 from __future__ import annotations
