@@ -22,6 +22,7 @@ from syntabula.bench.words import (
     listed,
     over_tables,
     planned,
+    problems,
     shown_scores,
     table,
 )
@@ -179,7 +180,20 @@ class TestSummary:
         text = table(summarize(STUDY, found))
 
         assert text.count("cut off: not done in 3 s") == 1
-        assert "2 cells: cut off: not done in 3 s" in text
+        assert (
+            "2 rows (aim on bank at epsilon 1; aim on census at epsilon 1): cut off: not done in 3 s" in text
+        )
+
+    def test_of_many_rows_with_a_problem_three_are_named(self) -> None:
+        study = replace(STUDY, methods=("mst",), epsilons=(0.5, 1.0, 2.0))
+        found = {
+            key: replace(r, status="failed", reason="no luck", scores={}) for key, r in records(study).items()
+        }
+
+        (line,) = problems(summarize(study, found))
+
+        assert line.startswith("6 rows (mst on bank at epsilon 0.5; ")
+        assert line.endswith("; and 3 more): failed: no luck")
 
 
 class TestWords:

@@ -103,7 +103,7 @@ def table(summary: Summary) -> str:
         cells += [number(row.ranks.get(summary.main, math.nan)), *(cost(row, name) for name in costs)]
         lines.append(cells)
     parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
-    parts += [f"{n} {'cell' if n == 1 else 'cells'}: {problem}" for problem, n in problems(summary).items()]
+    parts += problems(summary)
     parts += [*not_run(summary), *without_target(study), *changed(summary.changed), *mixed_code(summary)]
     if means := over_tables(summary):
         parts.append("Means over tables:\n\n" + aligned(means))
@@ -193,13 +193,24 @@ def mixed_code(summary: Summary) -> list[str]:
     ]
 
 
-def problems(summary: Summary) -> dict[str, int]:
-    """Return why cells are not done, with the number of rows for each reason."""
-    found: dict[str, int] = {}
+_MOST_NAMED = 3
+
+
+def problems(summary: Summary) -> list[str]:
+    """Return a line for each reason why cells are not done, with the rows that have it: some of them, if many."""
+    several = len({row.bins for row in summary.shown} - {"none"}) > 1
+    found: dict[str, list[str]] = {}
     for row in summary.rows:
         for problem in row.problems:
-            found[problem] = found.get(problem, 0) + 1
-    return found
+            method = f"{row.label}, {row.bins}" if several else row.label
+            place = f"{method} on {row.dataset} at epsilon {budget_of(row.epsilon)}"
+            found.setdefault(problem, []).append(place)
+    lines = []
+    for problem, places in found.items():
+        named, more = "; ".join(places[:_MOST_NAMED]), len(places) - _MOST_NAMED
+        named += f"; and {more} more" if more > 0 else ""
+        lines.append(f"{len(places)} {'row' if len(places) == 1 else 'rows'} ({named}): {problem}")
+    return lines
 
 
 def ranks(summary: Summary) -> str:
