@@ -283,7 +283,7 @@ class TestPlanted:
                 "_squares_of_sums",
                 lambda parts, n: sum(p.each(slice(None)).square().flatten(1).sum(1) for p in parts),
             )
-            monkeypatch.setattr("syntabula.privacy.training.watched._joined", lambda parts: parts)
+            monkeypatch.setattr("syntabula.privacy.training.watched.joined", lambda parts: parts)
         elif error == "one parameter left out":
             real = per_record._lengths
             monkeypatch.setattr(

@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.training.gradient_parts import Derivatives, Part, Products, Rows, Sums, Vectors
+from syntabula.privacy.training.gradient_parts import Derivatives, Part, Products, Rows, Sums, Vectors, joined
 
 _Found = Callable[[Tensor], Part]
 """Takes the derivatives by an output, and returns what they say of a parameter."""
@@ -86,7 +86,7 @@ class _Watch(TorchFunctionMode):
         for name, out, _, part in uses:
             if (d := by_output[id(out)]) is not None:
                 found[name].append(part(d))
-        return {name: _joined(parts) for name, parts in found.items()}
+        return {name: joined(parts) for name, parts in found.items()}
 
     def __torch_function__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -396,31 +396,3 @@ def _holds_floats(values: Any) -> bool:
     if isinstance(values, (list, tuple)):
         return any(map(_holds_floats, values))
     return isinstance(values, torch.Tensor) and values.is_floating_point()
-
-
-def _joined(parts: list[Part]) -> list[Part]:
-    """Put uses of a parameter together that are one use at more places."""
-    if len(parts) < 2:
-        return parts
-    products = [p for p in parts if isinstance(p, Products)]
-    if len(products) == len(parts) and len({(p.outputs_first, id(p.mask)) for p in products}) == 1:
-        first = products[0]
-        return [
-            Products(
-                torch.cat([p.inputs for p in products], 1),
-                _together([p.outputs for p in products]),
-                outputs_first=first.outputs_first,
-                mask=first.mask,
-            )
-        ]
-    rows = [p for p in parts if isinstance(p, Rows)]
-    if len(rows) == len(parts):
-        codes = torch.cat([p.codes for p in rows], 1)
-        return [Rows(rows[0].n_rows, codes, _together([p.outputs for p in rows]))]
-    if not any(isinstance(part, Products | Rows) for part in parts):
-        return [Vectors(torch.stack([part.each(slice(None)) for part in parts]).sum(0))]
-    return parts
-
-
-def _together(derivatives: Sequence[Derivatives]) -> Derivatives:
-    return Derivatives(torch.cat([d.values for d in derivatives], 1))
