@@ -266,7 +266,10 @@ def _check_kind(kind: Kind, part: type, what: str) -> None:
 
 
 def _lacking(kind: Kind, part: object) -> list[str]:
-    return [name for name in _METHODS.get(kind, ()) if not callable(getattr(part, name, None))]
+    """Return the methods that are missing, or that a class has from its interface alone, where they do nothing."""
+    unwritten = getattr(part, "__abstractmethods__", ())
+    needed = dict.fromkeys([*_METHODS.get(kind, ()), *sorted(unwritten)])
+    return [n for n in needed if n in unwritten or not callable(getattr(part, n, None))]
 
 
 def _origin(point: metadata.EntryPoint) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,20 @@ class TestPictures:
         assert any(title.startswith("aim against mst, a point for each pair") for title in titles)
         page = make_study_page(summary)
         assert all(title in page for title in titles)
+
+    def test_names_of_many_rows_stand_below_the_axes(self, summary: Summary) -> None:
+        row = row_of(summary, "mst")
+        row = replace(row, kept={"marginals": row.kept["marginals"]})
+        many = replace(summary, rows=tuple(replace(row, label=f"a row, number {i}") for i in range(12)))
+
+        picture = dict(kept_figures(many))[
+            "Distance of each pair, filled if it was measured: census@150, epsilon 5"
+        ]
+
+        height = {words: float(y) for y, words in re.findall(r'y="([\d.]+)"[^>]*>([^<]+)</text>', picture)}
+        names = [y for words, y in height.items() if words.startswith("a row")]
+        assert len(names) == 12
+        assert min(names) > height["pairs of columns, in order"]
 
     def test_a_plane_has_as_many_points_as_rows_within_a_square(self, summary: Summary) -> None:
         plane = row_of(summary, "mst").kept["plane"]

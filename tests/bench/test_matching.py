@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from syntabula.bench import Record, Store, Study, summarize, work_of
+from syntabula._entries import Entry
+from syntabula.bench import Record, Store, Study, content, summarize, work_of
 from syntabula.bench.cell import Cell
-from syntabula.bench.content import code_state, content_of
+from syntabula.bench.content import code_state, content_of, state_behind
+from syntabula.bench.matching import of_other_code, states_of_code
 from syntabula.bench.words import planned, table
 from syntabula.errors import StudyError
 from syntabula.report.study_page import make_study_page
@@ -109,7 +111,7 @@ class TestCode:
 
         text = table(summarize(study, records))
 
-        assert "3 states of this library's code, so rows may not be comparable" in text
+        assert "3 states of this library's code, or of a plug-in's, so rows may not be comparable" in text
         assert "1 of an unknown one" in text
         assert "states of this library" not in table(summarize(study, done(study)))
 
@@ -120,6 +122,31 @@ class TestCode:
 
         assert "2 known cells are of another or an unknown state" in planned(work_of(study, old), 1)
         assert "state of this library" not in planned(work_of(study, new), 1)
+
+    def test_a_plug_in_that_has_changed_is_another_state_of_its_own_cells(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        module = tmp_path / "parts_of_mine.py"
+        entry = Entry(kind="selector", key="mine", name="Mine", home="parts_of_mine:Mine", summary="")
+        monkeypatch.setattr(content, "entries", lambda kind: [entry] if kind == "selector" else [])
+        monkeypatch.syspath_prepend(tmp_path)
+        plain = study_of("census@60").cells[0]
+        mine = replace(plain, method="mine+pgm")
+        states = []
+        for text in ("first = 1", "second = 2"):
+            module.write_text(text)
+            content._state_of_package.cache_clear()
+            states.append(state_behind(mine))
+            assert state_behind(plain) == code_state()
+        found = {
+            str(n): Record(study="s", cell=cell, status="done", code=code)
+            for n, (cell, code) in enumerate([(mine, states[0]), (mine, states[1]), (plain, code_state())])
+        }
+
+        assert len({code_state(), *states}) == 3
+        assert of_other_code(found) == 1
+        assert len(states_of_code(found)) == 3
+        assert list(states_of_code({key: found[key] for key in "12"})) == [code_state()]
 
     def test_a_state_is_a_digest_that_stays(self) -> None:
         first = code_state()

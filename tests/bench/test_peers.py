@@ -9,7 +9,8 @@ import pytest
 
 from syntabula.bench import Binning, Candidate, Study, run
 from syntabula.bench.peers import ADAPTERS
-from syntabula.errors import ArgumentError, BudgetError
+from syntabula.bench.tasks import TASKS
+from syntabula.errors import ArgumentError, BudgetError, TrainingError
 
 STUDY = Study(
     name="peers",
@@ -49,6 +50,26 @@ class TestAdapter:
         assert found.status == "left out"
         assert "clone ParkLabML/DP-MERF" in found.reason
         assert "SYNTABULA_PEER_DPMERF_CODE" in found.reason
+
+    def test_a_script_that_fails_says_by_which_error_and_nothing_that_it_wrote(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        python = tmp_path / "python"
+        python.write_text(
+            "#!/bin/sh\ncat >&2 <<'END'\nTraceback (most recent call last):\n"
+            '  File "/x/their_model.py", line 12, in fit\n    raise\nlib.OddError: cell Alice\nBob\nEND\nexit 1\n'
+        )
+        python.chmod(0o700)
+        monkeypatch.setenv("SYNTABULA_PEER_ARF", str(python))
+        study = replace(STUDY, methods=("peer:arfpy",), epsilons=(math.inf,))
+
+        with pytest.raises(
+            TrainingError, match=r"OddError at line 12 of their_model\.py; see whether"
+        ) as raised:
+            TASKS["tables"].run(study.cells[0])
+
+        assert "Alice" not in str(raised.value)
+        assert "Bob" not in str(raised.value)
 
     @pytest.mark.thorough
     def test_mbi_is_as_near_as_ours_on_single_columns(

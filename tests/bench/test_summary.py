@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from syntabula.bench import Binning, Candidate, Record, Store, Study, compare, export_parquet, summarize
+from syntabula.bench.cell import Cell
 from syntabula.bench.collection import list_studies
 from syntabula.bench.runner import Work
 from syntabula.bench.study_fields import ALL_TABLES, Reported
@@ -19,10 +22,12 @@ from syntabula.bench.words import (
     listed,
     over_tables,
     planned,
+    problems,
     shown_scores,
     table,
 )
 from syntabula.report.study_page import make_study_page
+from syntabula.report.study_plots import COLOURS, study_figures
 
 STUDY = Study(
     name="ours",
@@ -175,7 +180,20 @@ class TestSummary:
         text = table(summarize(STUDY, found))
 
         assert text.count("cut off: not done in 3 s") == 1
-        assert "2 cells: cut off: not done in 3 s" in text
+        assert (
+            "2 rows (aim on bank at epsilon 1; aim on census at epsilon 1): cut off: not done in 3 s" in text
+        )
+
+    def test_of_many_rows_with_a_problem_three_are_named(self) -> None:
+        study = replace(STUDY, methods=("mst",), epsilons=(0.5, 1.0, 2.0))
+        found = {
+            key: replace(r, status="failed", reason="no luck", scores={}) for key, r in records(study).items()
+        }
+
+        (line,) = problems(summarize(study, found))
+
+        assert line.startswith("6 rows (mst on bank at epsilon 0.5; ")
+        assert line.endswith("; and 3 more): failed: no luck")
 
 
 class TestWords:
@@ -373,6 +391,61 @@ class TestExport:
         assert by_place["bank", "aim", 1, "tvd-2"] == pytest.approx(0.12)
         assert {row[5] for row in rows} == {0.9}
         assert json.loads(rows[0][6])["processors"] == 2
+
+
+class TestFigures:
+    BUDGETS = replace(STUDY, epsilons=(0.5, 1.0), scores=("tvd-2",), reported=())
+
+    def drawn(self, study: Study, of: Callable[[Cell], float]) -> list[str]:
+        found = {
+            key: replace(record, scores={"tvd-2": of(record.cell)}) for key, record in records(study).items()
+        }
+        return [picture for _, picture in study_figures(summarize(study, found))]
+
+    def test_a_method_has_the_same_colour_in_every_panel(self) -> None:
+        pictures = self.drawn(
+            self.BUDGETS, lambda cell: 0.1 if (cell.dataset == "bank") == (cell.label == "aim") else 0.3
+        )
+
+        assert len(pictures) == 2
+        for picture in pictures:
+            assert picture.index(">mst<") < picture.index(">aim<")
+            assert picture.index(COLOURS[0]) < picture.index(COLOURS[1])
+
+    def test_the_budget_is_named_and_long_numbers_are_not_cut_off(self) -> None:
+        picture = self.drawn(self.BUDGETS, lambda cell: 0.004 + 0.0005 * (cell.epsilon > 0.5))[0]
+
+        assert ">epsilon<" in picture
+        ends = re.findall(r'text-anchor: end[^>]*x="([\d.]+)"[^>]*>([^<]+)<', picture)
+        assert max(len(words) for _, words in ends) >= 6
+        # A digit of DejaVu Sans is 0.64 of its size wide, the point half of that.
+        assert all(float(x) >= 6.4 * (len(words) - 0.5) for x, words in ends)
+
+    def test_methods_at_a_single_budget_have_a_row_each(self) -> None:
+        study = replace(
+            self.BUDGETS,
+            epsilons=(1.0,),
+            methods=("mst", Candidate(method="mst", label="second"), "aim", "SELF"),
+        )
+
+        picture = self.drawn(study, lambda cell: 0.2)[0]
+
+        places = {
+            words: y for y, words in re.findall(r'text-anchor: end[^>]*y="([\d.]+)"[^>]*>([^<]+)<', picture)
+        }
+        assert [*places] == ["mst", "second", "aim", "SELF"]
+        assert len(set(places.values())) == 4
+
+    def test_lines_beyond_the_colours_have_other_dashes_and_the_rest_is_counted(self) -> None:
+        methods = tuple(Candidate(method="mst", label=f"m{i}") for i in range(16))
+        study = replace(self.BUDGETS, datasets=("bank",), methods=methods, seeds=(0,))
+
+        (picture,) = self.drawn(study, lambda cell: 0.2)
+
+        assert ">2 more in the table<" in picture
+        assert ">m13<" in picture
+        assert ">m14<" not in picture
+        assert "stroke-dasharray" in picture[picture.index(COLOURS[9]) :]
 
 
 class TestPage:

@@ -116,7 +116,8 @@ class TestRun:
         assert (cut.code, absent.code) == (8, 8)
         assert "error: no cell of 'short' gave a result; cut off: not done in 0.01 s" in cut.err
         assert "error: no cell of 'none' gave a result; there is no file 'none.csv'" in absent.err
-        assert "1 cell: cut off" in cut.out
+        assert "1 row (" in cut.out
+        assert "): cut off" in cut.out
 
     def test_a_file_that_is_no_store_is_left_as_it_is(self, mine, run):
         (mine / "mine.jsonl").write_text("my notes\n")

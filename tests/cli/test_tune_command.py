@@ -31,6 +31,29 @@ class TestTune:
         assert made.code == 0, made.err
         assert (space / "made.csv").exists()
 
+    def test_the_options_of_a_pair_name_both_parts(self, space, run):
+        words = (
+            "--selector",
+            "one_way",
+            "--model",
+            "pgm",
+            "--weight",
+            "tvd-2=1",
+            "--trials",
+            1,
+            "--finalists",
+            0,
+        )
+        (space / "bins.yaml").write_text("bins: [8, 20]\n")
+        ran = run(
+            "tune", "people.csv", "-s", "schema.yaml", *words, "--space", "bins.yaml", "--out", "best.yaml"
+        )
+
+        assert ran.code == 0, ran.err
+        assert ran.out.startswith("one_way+pgm: 1 sets of options tried")
+        planned = run("plan", "people.csv", "-s", "schema.yaml", "--options", "best.yaml")
+        assert planned.code == 0, planned.err
+
     def test_without_a_method_it_tunes_the_one_that_auto_chooses(self, space, run):
         words = ("--weight", "tvd-2=1", "--trials", 1, "--finalists", 0)
         ran = run("tune", "people.csv", "-s", "schema.yaml", *words, "--out", "best.yaml")
@@ -116,6 +139,12 @@ class TestOptionsFile:
     def test_refuses_a_file_of_something_else(self, folder, run):
         for text, more, what in [
             ("method: aim\noptions: {bins: 9}\n", ("--method", "mst"), "is for the method 'aim'"),
+            ("method: one_way+pgm\n", ("--method", "mst"), "is for the method 'one_way+pgm'"),
+            (
+                "method: one_way+pgm\n",
+                ("--selector", "one_way", "--model", "gum"),
+                "is for the method 'one_way+pgm'",
+            ),
             ("bins: 9\n", (), "must hold `method`"),
             ("method: mst\noptions: {max_rounds: 9}\n", (), "no option 'max_rounds'"),
             ("method: [\n", (), "o.yaml"),
@@ -135,6 +164,14 @@ class TestOptionsFile:
 
         assert ran.code == 3
         assert "'o.yaml' cannot be read" in ran.err
+
+    def test_a_method_may_be_a_selector_and_a_model(self, folder, run):
+        planned = run("plan", "-s", "schema.yaml", "--method", "one_way+pgm", "--json")
+        parts = run("plan", "-s", "schema.yaml", "--selector", "one_way", "--model", "pgm", "--json")
+        named = run("plan", "-s", "schema.yaml", "--method", "rap++", "--json")
+
+        assert planned.code == named.code == 0, planned.err
+        assert json.loads(planned.out) == json.loads(parts.out) != json.loads(named.out)
 
     def test_the_command_line_wins_over_the_file(self, folder, run):
         (folder / "o.yaml").write_text("method: mst\noptions: {bins: 9}\n")

@@ -207,6 +207,17 @@ class TestRegistration:
         with pytest.raises(ArgumentError, match="class of a model, not an object of type PGM"):
             st.register("model")(PGM())  # type: ignore[type-var]
 
+    def test_a_method_that_is_the_interfaces_alone_is_missing_too(self) -> None:
+        written = dict.fromkeys(
+            ("over", "fit", "marginals", "sample", "state", "from_state", "domain"), print
+        )
+        half = type("Half", (base.MarginalModel,), {"kind": "half", **written})
+
+        with pytest.raises(ArgumentError, match=r"Half lacks the methods of a model: memory_mb, total$"):
+            st.register("model")(half)
+        with pytest.raises(TypeError, match="abstract"):
+            half()
+
     def test_what_does_not_say_all_of_itself_is_refused_with_what_is_missing(self) -> None:
         silent = type("Silent", (), {"key": "silent", "fit": print, "auto_count": print})
         with pytest.raises(

@@ -177,6 +177,9 @@ class TestHelp:
     def test_cuts_outside_or_repeated_are_left_out(self):
         assert bins_through([5, 5, -1, 20, 7], 0, 9, integer=True).edges == (0, 5, 7, 10)
 
+    def test_a_cut_between_integers_leaves_them_on_their_sides(self):
+        assert bins_through([0.4, -2.5, 6.2, 9.5], -3, 9, integer=True).edges == (-3, -2, 1, 7, 10)
+
 
 SPREAD_RNG = np.random.default_rng(0)
 

@@ -86,6 +86,15 @@ def test_families_hold_the_strongest_parents_that_fit() -> None:
     assert set(best_families(SIX, CLIQUES, RELATED, Limit(12, 12), 6)) == {("a", "c"), ("a", "e")}
 
 
+def test_the_best_family_comes_first_as_it_is_kept_where_the_model_may_not_hold_all() -> None:
+    cliques = [("a", "b"), ("c", "d"), ("e", "f")]
+    dependence = dict.fromkeys(combinations(SIX.columns, 2), 0.0) | dict(
+        zip(cliques, (0.2, 0.1, 0.3), strict=True)
+    )
+
+    assert best_families(SIX, cliques, dependence, Limit(100, 100), 6) == [("e", "f"), ("a", "b"), ("c", "d")]
+
+
 def test_a_pair_beyond_the_limit_is_a_family_where_pairs_may_be_larger() -> None:
     assert set(best_families(SIX, CLIQUES, RELATED, Limit(9, 12), 6)) == {("a", "c"), ("a", "e")}
 

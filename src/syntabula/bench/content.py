@@ -1,13 +1,16 @@
-"""What tells one state of a user's file, or of this library's code, from another."""
+"""What tells one state of a user's file, of this library's code, or of a plug-in's, from another."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import os
 from pathlib import Path
 
-from syntabula.bench.cell import table_and_rows
+from syntabula._entries import KINDS
+from syntabula._register import entries
+from syntabula.bench.cell import Cell, table_and_rows
 
 _SIZE = 8
 """Bytes of a digest."""
@@ -53,3 +56,30 @@ def code_state() -> str:
         if name.parts[0] not in _NO_PART_OF_A_CELL:
             found.update(f"{name.as_posix()}\0".encode() + path.read_bytes())
     return found.hexdigest()
+
+
+def state_behind(cell: Cell) -> str:
+    """Return the state of the code that a result depends on: this library's, and after a + that of its plug-ins."""
+    named = {*cell.method.split("+"), cell.binning.discretizer, *cell.scores}
+    homes = {entry.home for kind in KINDS for entry in entries(kind) if entry.key in named}
+    packages = {home.partition(":")[0].partition(".")[0] for home in homes} - {"syntabula", "__main__"}
+    own = [state for package in sorted(packages) if (state := _state_of_package(package))]
+    return "+".join([code_state(), *own])
+
+
+@functools.cache
+def _state_of_package(name: str) -> str:
+    """Return a digest of the source files of a package or module, which is not imported; empty if there are none."""
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return ""
+    if found is None:
+        return ""
+    folders = [Path(place) for place in found.submodule_search_locations or ()]
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    paths += [Path(found.origin)] if found.origin and not folders else []
+    digest = hashlib.blake2b(digest_size=_SIZE)
+    for path in paths:
+        digest.update(f"{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest() if paths else ""

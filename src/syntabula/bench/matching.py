@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from syntabula.bench.cell import Cell
-from syntabula.bench.content import code_state
+from syntabula.bench.content import state_behind
 from syntabula.bench.store import Record
 from syntabula.bench.study import Study
 
@@ -35,16 +35,28 @@ def changed_files(study: Study, records: Mapping[str, Record]) -> dict[str, int]
 
 
 def states_of_code(records: Mapping[str, Record]) -> dict[str, int]:
-    """Return the states of this library's code that results are of, each with how many; an unknown one is empty."""
+    """Return the states of the code that results are of, each with how many; an unknown one is empty.
+
+    Cells differ in the plug-ins that they use, so these count only where cells of one method are of several states of
+    them.
+    """
+    plugged: dict[object, set[str]] = {}
+    for record in records.values():
+        plugged.setdefault(_parts(record), set()).add(record.code.partition("+")[2])
     found: dict[str, int] = {}
     for record in records.values():
-        found[record.code] = found.get(record.code, 0) + 1
+        code = record.code if len(plugged[_parts(record)]) > 1 else record.code.partition("+")[0]
+        found[code] = found.get(code, 0) + 1
     return found
 
 
+def _parts(record: Record) -> tuple[object, ...]:
+    return record.cell.method, record.cell.binning.discretizer, record.cell.scores
+
+
 def of_other_code(records: Mapping[str, Record]) -> int:
-    """Return how many results are not known to be of the code that runs now."""
-    return sum(record.code != code_state() for record in records.values())
+    """Return how many results are not known to be of the code that runs now, that of their plug-ins included."""
+    return sum(record.code != state_behind(record.cell) for record in records.values())
 
 
 def _is_absent(cell: Cell) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from syntabula._arguments import count
 from syntabula._version import __version__
 from syntabula.bench.cell import Cell
-from syntabula.bench.content import code_state
+from syntabula.bench.content import state_behind
 from syntabula.bench.machine import now, this_machine
 from syntabula.bench.matching import changed_files, of_other_code
 from syntabula.bench.process import run_cell
@@ -208,7 +208,7 @@ def _record(study: Study, cell: Cell, future: Future[dict[str, Any]]) -> Record:
         processor_seconds=_rounded(found["processor_seconds"]),
         peak_mb=_rounded(found["peak_mb"]),
         limits=limits,
-        code=code_state(),
+        code=state_behind(cell),
         machine=this_machine(),
         finished=now(),
     )

@@ -39,8 +39,8 @@ def planned(work: Work, workers: int) -> str:
     lines += changed(work.changed)
     if work.n_of_other_code:
         lines.append(
-            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, and are "
-            "not run again; name another --store to run all with the code as it is"
+            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, or of a "
+            "plug-in's, and are not run again; name another --store to run all with the code as it is"
         )
     if work.cells:
         at_once = min(workers, len(work.cells))
@@ -103,7 +103,7 @@ def table(summary: Summary) -> str:
         cells += [number(row.ranks.get(summary.main, math.nan)), *(cost(row, name) for name in costs)]
         lines.append(cells)
     parts = [f"{study.name}: {study.title}".rstrip(": "), aligned(lines)]
-    parts += [f"{n} {'cell' if n == 1 else 'cells'}: {problem}" for problem, n in problems(summary).items()]
+    parts += problems(summary)
     parts += [*not_run(summary), *without_target(study), *changed(summary.changed), *mixed_code(summary)]
     if means := over_tables(summary):
         parts.append("Means over tables:\n\n" + aligned(means))
@@ -188,17 +188,29 @@ def mixed_code(summary: Summary) -> list[str]:
     most_first = sorted(summary.codes.items(), key=lambda item: -item[1])
     told = ", ".join(f"{n:,} of {code or 'an unknown one'}" for code, n in most_first)
     return [
-        f"The cells are of {len(summary.codes)} states of this library's code, so rows may not be comparable: {told}"
+        f"The cells are of {len(summary.codes)} states of this library's code, or of a plug-in's, so rows may not be "
+        f"comparable: {told}"
     ]
 
 
-def problems(summary: Summary) -> dict[str, int]:
-    """Return why cells are not done, with the number of rows for each reason."""
-    found: dict[str, int] = {}
+_MOST_NAMED = 3
+
+
+def problems(summary: Summary) -> list[str]:
+    """Return a line for each reason why cells are not done, with the rows that have it: some of them, if many."""
+    several = len({row.bins for row in summary.shown} - {"none"}) > 1
+    found: dict[str, list[str]] = {}
     for row in summary.rows:
         for problem in row.problems:
-            found[problem] = found.get(problem, 0) + 1
-    return found
+            method = f"{row.label}, {row.bins}" if several else row.label
+            place = f"{method} on {row.dataset} at epsilon {budget_of(row.epsilon)}"
+            found.setdefault(problem, []).append(place)
+    lines = []
+    for problem, places in found.items():
+        named, more = "; ".join(places[:_MOST_NAMED]), len(places) - _MOST_NAMED
+        named += f"; and {more} more" if more > 0 else ""
+        lines.append(f"{len(places)} {'row' if len(places) == 1 else 'rows'} ({named}): {problem}")
+    return lines
 
 
 def ranks(summary: Summary) -> str:

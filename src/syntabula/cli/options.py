@@ -40,7 +40,11 @@ ReleaseFile = Annotated[
 ]
 Method = Annotated[
     str | None,
-    typer.Option("--method", "-m", help="Synthesizer; default auto. See `syntabula methods`."),
+    typer.Option(
+        "--method",
+        "-m",
+        help="Synthesizer, or a pair such as adaptive+neural; default auto. See `syntabula methods`.",
+    ),
 ]
 Selector = Annotated[
     str | None,

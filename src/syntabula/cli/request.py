@@ -25,9 +25,13 @@ DEFAULT_METHOD = "auto"
 
 
 def selector_and_model(method: str | None, selector: str | None, model: str | None) -> tuple[str, str] | None:
-    """Return the selector and model given instead of a method, or None; refuse one without the other."""
+    """Return the selector and model given instead of a method, or as one such as adaptive+pgm; or None.
+
+    One without the other is refused.
+    """
     if selector is None and model is None:
-        return None
+        first, _, second = (method or "").partition("+")
+        return (first, second) if second.strip("+") else None  # rap++ is a method
     if selector is None or model is None:
         raise CommandError(
             "--selector and --model must be given together; `syntabula methods` lists both", Exit.ARGUMENTS
@@ -149,10 +153,13 @@ class Request:
             "progress": progress,
         }
         given = {name: value for name, value in chosen.items() if value is not None}
-        filed = {} if self.options_file is None else _filed(self.options_file, self.method)
         pair = selector_and_model(self.method, self.selector, self.model)
+        named = self.method if pair is None else "+".join(pair)
+        filed = {} if self.options_file is None else _filed(self.options_file, named)
+        named = named or filed.get("method") or DEFAULT_METHOD
+        pair = pair or selector_and_model(named, None, None)
         if pair is None:
-            kind = synthesizer(filed.get("method") or self.method or DEFAULT_METHOD)
+            kind = synthesizer(named)
         else:
             kind, given["selector"], given["model"] = Marginal, *pair
         method = kind(budget=self.budget(), allow_observed=self.observed, **given)

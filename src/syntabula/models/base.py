@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -42,11 +43,13 @@ class Model(Protocol):
     kind: ClassVar[str]
 
     @property
+    @abstractmethod
     def domain(self) -> Domain:
         """The domain that the model is bound to."""
         ...
 
     @property
+    @abstractmethod
     def total(self) -> float:
         """Estimated number of records."""
         ...
@@ -59,6 +62,7 @@ class Model(Protocol):
         """
         return {}
 
+    @abstractmethod
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally.
 
@@ -77,6 +81,7 @@ class Model(Protocol):
 
         return by_trying(self, weights)
 
+    @abstractmethod
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         """Return JSON-able facts and named arrays for a file, all of them post-processed noisy answers."""
         ...
@@ -95,6 +100,7 @@ class Model(Protocol):
         return None
 
     @classmethod
+    @abstractmethod
     def from_state(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Rebuild a model from `state`; raises ReleaseFileError if the parts do not fit together."""
         ...
@@ -113,6 +119,7 @@ class MarginalModel(Model, Protocol):
 
     why_not_adaptive: ClassVar[str] = ""
 
+    @abstractmethod
     def over(self, domain: Domain) -> Self:
         """Return an unfitted model (uniform, total 1) with the same options over a domain."""
         ...
@@ -159,6 +166,7 @@ class MarginalModel(Model, Protocol):
         del thresholds
         raise _no_thresholds(self.kind)
 
+    @abstractmethod
     def memory_mb(self, cliques: Sequence[Clique]) -> float:
         """Bound the model's size after a fit to marginals of these cliques, from the domain alone."""
         ...
@@ -180,6 +188,7 @@ class MarginalModel(Model, Protocol):
             memory_mb = _BEYOND_ANY_MB
         return replace(fit, cells=int(memory_mb * 2**20 / 8)).cost
 
+    @abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> Self:
         """Return a model fitted to all given measurements, starting from this one's state."""
         ...
@@ -191,6 +200,7 @@ class MarginalModel(Model, Protocol):
         """
         return self
 
+    @abstractmethod
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique: one axis per column, in the clique's order."""
         ...

@@ -7,6 +7,7 @@ except the number of records, which must be public or released.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -69,6 +70,7 @@ class FittedDiscretizer(Protocol):
         """
         return budget_rice(n_rows, budget.epsilon)
 
+    @abstractmethod
     def fit(
         self,
         column: ColumnCurator,
@@ -129,15 +131,16 @@ def bins_through(cuts: list[int] | list[float], lower: float, upper: float, *, i
     """Return bins over [lower, upper] with those cuts that lie strictly inside, each once.
 
     Args:
-        cuts: Inner edges in any order; integers for an integer column.
+        cuts: Inner edges in any order; in an integer column one between two integers becomes the upper one.
         lower: Lower bound.
         upper: Upper bound, part of the domain.
         integer: Whether the column holds integers only.
     """
     if integer:
         first, end = int(lower), int(upper) + 1
-        whole = sorted({int(c) for c in cuts if first < c < end})
-        return Bins((first, *whole, end), integer=True)
+        # A bin begins with its edge, so that the values on either side of a cut stay there.
+        whole = {math.ceil(c) for c in cuts if first < c < end}
+        return Bins((first, *sorted(c for c in whole if c < end), end), integer=True)
     low, high = float(lower), float(upper)
     if low == high:
         return UniformBins(1).bins(low, high, integer=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from syntabula.bench.summary import Row, Summary
 from syntabula.bench.words import budget_of
-from syntabula.report.study_plots import COLOURS, MARKERS
+from syntabula.report.study_plots import COLOURS, MARKERS, legend_below
 from syntabula.report.svg import HEAT, LINE, REAL, SYNTHETIC, TEXT, drawn
 
 _WIDTH, _HEIGHT = 330, 250
@@ -41,22 +41,24 @@ def _marginals(rows: Sequence[Row], place: str) -> list[Picture]:
     if not rows:
         return []
 
+    ncols, below = legend_below([row.label for row in rows])
+    height = _HEIGHT + below
+
     def draw(figure: Any) -> None:
-        axes = figure.add_axes((0.13, 0.3, 0.84, 0.66))
+        axes = figure.add_axes((0.13, below / height, 0.84, (_HEIGHT - 10) / height))
         for number, row in enumerate(rows):
             errors = sorted((error, measured) for *_, error, measured in row.kept["marginals"])
             for chosen, filled in ((True, "full"), (False, "none")):
                 points = [
                     (rank, error) for rank, (error, measured) in enumerate(errors) if measured is chosen
                 ]
-                words = "measured" if chosen else "not measured"
-                if points:
-                    _scatter(axes, points, number, filled, f"{row.label}, {words}")
+                _scatter(axes, points, number, filled, "")
+            _scatter(axes, [], number, "full", row.label)
         axes.set_xlabel("pairs of columns, in order")
-        figure.legend(loc="lower center", ncols=2, frameon=False, fontsize=9, labelcolor=TEXT)
+        figure.legend(loc="lower center", ncols=ncols, frameon=False, fontsize=9, labelcolor=TEXT)
 
-    title = f"Distance of each pair: {place}"
-    found = [(title, drawn(_WIDTH, _HEIGHT + 30, draw, title))]
+    title = f"Distance of each pair, filled if it was measured: {place}"
+    found = [(title, drawn(_WIDTH, height, draw, title))]
     for first, second in [rows[:2]] if len(rows) == 2 else []:
         found.append(_against(first, second, place))
     return found
@@ -89,8 +91,11 @@ def _rounds(rows: Sequence[Row], place: str) -> list[Picture]:
     if not any(len(row.kept["rounds"]) > 1 for row in rows):
         return []
 
+    ncols, below = legend_below([row.label for row in rows])
+    height = _HEIGHT - 60 + below
+
     def draw(figure: Any) -> None:
-        axes = figure.add_axes((0.15, 0.27, 0.82, 0.68))
+        axes = figure.add_axes((0.15, below / height, 0.82, (_HEIGHT - 72) / height))
         for number, row in enumerate(rows):
             losses = row.kept["rounds"]
             colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
@@ -100,10 +105,10 @@ def _rounds(rows: Sequence[Row], place: str) -> list[Picture]:
         axes.set_xlabel("fit")
         axes.set_ylim(bottom=0)
         axes.grid(axis="y", color=LINE, linewidth=0.6)
-        figure.legend(loc="lower center", ncols=2, frameon=False, fontsize=9, labelcolor=TEXT)
+        figure.legend(loc="lower center", ncols=ncols, frameon=False, fontsize=9, labelcolor=TEXT)
 
     title = f"Loss at the end of each fit, in variances of the noise: {place}"
-    return [(title, drawn(_WIDTH, _HEIGHT, draw, title))]
+    return [(title, drawn(_WIDTH, height, draw, title))]
 
 
 def _bins(rows: Sequence[Row], place: str) -> list[Picture]:

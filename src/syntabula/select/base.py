@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -34,6 +35,7 @@ class Selector(Protocol):
     adaptive: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
 
+    @abstractmethod
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of each step for a domain, without data.
 
@@ -45,6 +47,7 @@ class Selector(Protocol):
         """
         ...
 
+    @abstractmethod
     def select(
         self,
         curator: Curator,

@@ -96,6 +96,8 @@ def best_families(
 ) -> list[Clique]:
     """Return the best family of each column, then the next best of any, up to as many as there are columns.
 
+    Both are in the order of their scores, the best first.
+
     Args:
         domain: All columns.
         cliques: Maximal cliques of the graph.
@@ -109,7 +111,9 @@ def best_families(
             family = domain.canonical((child, *parents))
             scored[child, family] = max(score, scored.get((child, family), -math.inf))
     ranked = sorted(scored, key=lambda key: -scored[key])
-    best = dict(reversed(ranked))  # keeps the highest for each column, as the last entry wins
+    best: dict[str, Clique] = {}
+    for child, family in ranked:
+        best.setdefault(child, family)
     families = dict.fromkeys([*best.values(), *(family for _, family in ranked)])
     return list(families)[: len(domain)]
 

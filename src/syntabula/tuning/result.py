@@ -64,7 +64,7 @@ class Tuning:
     """The result of `tune`.
 
     Attributes:
-        method: Key of the method.
+        method: Name of the method: its key, or for a pair without one those of its parts, such as adaptive+pgm.
         objective: The objective in words.
         default: The method as it was given.
         trials: The sets of options that were tried, in their order.
@@ -106,8 +106,8 @@ class Tuning:
         Raises:
             ArgumentError: If it is another method than the one that was tuned.
         """
-        if method.key != self.method:
-            raise ArgumentError(f"these options are of {self.method!r}, and the method is {method.key!r}")
+        if method.name != self.method:
+            raise ArgumentError(f"these options are of {self.method!r}, and the method is {method.name!r}")
         return with_values(method, self.options, 0)
 
     def text(self) -> str:

@@ -244,7 +244,7 @@ class Search:
         """Return what was found."""
         finalists = self._finalists(n_finalists) if n_finalists else []
         found = Tuning(
-            method=self.job.method.key,
+            method=self.job.method.name,
             objective=self.job.objective.in_words(),
             default=self._default(),
             trials=self._trials(),

@@ -92,6 +92,26 @@ class Bags(nn.Module):
         return self.shift.addmm(torch.tanh(x), self.fixed)
 
 
+class Turned(nn.Module):
+    """Products with turned matrices, masked and not; one matrix is used both ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = nn.Parameter(torch.randn(5, WIDTH) * 0.4)
+        self.masked = nn.Parameter(torch.randn(4, WIDTH) * 0.4)
+        self.added = nn.Parameter(torch.randn(3, 4) * 0.4)
+        self.layer = nn.Parameter(torch.randn(3, 2))
+        self.bias = nn.Parameter(torch.randn(3))
+        self.shift = nn.Parameter(torch.randn(2))
+        self.mask = (torch.rand(4, WIDTH) < 0.5).float()
+
+    def forward(self, x):
+        x = torch.tanh(x @ self.both.T) @ self.both
+        x = torch.tanh(x @ (self.masked * self.mask).t())
+        x = torch.addmm(self.bias, x, torch.t(self.added))
+        return functional.linear(x, self.layer.mT, self.shift) + functional.linear(x, self.layer.T)
+
+
 class Grouped(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -115,6 +135,7 @@ NETWORKS: dict[str, Callable[[], tuple[nn.Module, Callable]]] = {
     "twice": lambda: (Twice(), lambda c: c),
     "functional": lambda: (Functional(), lambda c: c),
     "groups": lambda: (Grouped(), numbers),
+    "turned": lambda: (Turned(), numbers),
     "bags": lambda: (Bags(), lambda c: c),
 }
 
@@ -262,7 +283,7 @@ class TestPlanted:
                 "_squares_of_sums",
                 lambda parts, n: sum(p.each(slice(None)).square().flatten(1).sum(1) for p in parts),
             )
-            monkeypatch.setattr("syntabula.privacy.training.watched._joined", lambda parts: parts)
+            monkeypatch.setattr("syntabula.privacy.training.watched.joined", lambda parts: parts)
         elif error == "one parameter left out":
             real = per_record._lengths
             monkeypatch.setattr(
@@ -317,6 +338,10 @@ class TestRefusals:
             lambda r, g: functional.linear(numbers(r), p.flip(0)[None]).sum(1), {"p": p}, "not known"
         )
         self.refused(lambda r, g: (numbers(r) * p[:3].sum()).sum(1), {"p": p}, "not known")
+        square = torch.randn(WIDTH, WIDTH)
+        self.refused(lambda r, g: (numbers(r) @ square.H).sum(1), {"p": square}, "'p' in H")
+        self.refused(lambda r, g: (numbers(r) @ square.T.T).sum(1), {"p": square}, "'p' in t")
+        self.refused(lambda r, g: (square.T @ numbers(r).T).sum(0)[: len(r)], {"p": square}, "'p' in matmul")
 
     def test_a_layer_whose_first_axis_is_not_that_of_the_records(self) -> None:
         layer = nn.Linear(WIDTH, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -67,9 +68,7 @@ def peer_rows(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple[Ra
         started = time.perf_counter()
         ended = subprocess.run([*script, *map(str, files), *budget], capture_output=True, check=False)
         if ended.returncode or not files[-1].is_file():
-            raise TrainingError(
-                f"the peer {name!r} failed with exit code {ended.returncode}; run its script to see why"
-            )
+            raise TrainingError(f"the peer {name!r} failed: {_why(ended.returncode, ended.stderr)}")
         return round(time.perf_counter() - started, 3)
 
     with tempfile.TemporaryDirectory() as place:
@@ -79,6 +78,20 @@ def peer_rows(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple[Ra
             columns, seconds = _from_codes(cell, split, settings, Path(place), ran)
     n_rows = next(iter(columns.values())).values.size
     return RawTable(columns, n_rows, split.fit.origin), {"fit_seconds": seconds}
+
+
+_PLACE = re.compile(r'^  File ".*?([^/\\"]+)", line (\d+)', re.MULTILINE)
+_ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Exit|Interrupt))\b", re.MULTILINE)
+
+
+def _why(code: int, printed: bytes) -> str:
+    """Say how a script ended: by which error and where, as the text of an error may show a cell of the table."""
+    text = printed.decode(errors="replace")
+    places = [*_PLACE.finditer(text)]
+    error = _ERROR.search(text, places[-1].end()) if places else None
+    if error is None:
+        return f"its Python ended with exit code {code}" if code else "it wrote no rows"
+    return f"{error[1]} at line {places[-1][2]} of {places[-1][1]}; see whether its environment has the versions it needs"
 
 
 Run = Callable[[Path, Path, Path], float]

@@ -193,11 +193,11 @@ def _tune_privately(
         found = tune_privately(method, table, schema, space=_space(space), trials=trials, progress=progress)
     with output(release, force=force) as temporary:
         found.release.save(temporary)
-    plain = {"method": method.key, "options": dict(found.options)}
+    plain = {"method": method.name, "options": dict(found.options)}
     if out is not None:
         with output(out, force=force) as temporary:
             temporary.write_text(write_yaml(plain), encoding="utf-8")
-    lines = [f"{method.key}: the best of the trials, with noisy distance {found.distance:.4g} of pairs"]
+    lines = [f"{method.name}: the best of the trials, with noisy distance {found.distance:.4g} of pairs"]
     lines += [f"    {name} = {value}" for name, value in found.options.items()]
     lines += ["", found.release.privacy.text()]
     facts = plain | {"distance": found.distance, "privacy": found.release.privacy.to_json()}

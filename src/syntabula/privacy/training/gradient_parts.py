@@ -7,6 +7,7 @@ float32, and the rest in float64.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -233,3 +234,31 @@ def left_out(values: Tensor, weights: Tensor) -> Tensor:
     if bool(kept.all()):
         return values
     return values.masked_fill(~kept.reshape(-1, *[1] * (values.dim() - 1)), 0)
+
+
+def joined(parts: list[Part]) -> list[Part]:
+    """Put uses of a parameter together that are one use at more places."""
+    if len(parts) < 2:
+        return parts
+    products = [p for p in parts if isinstance(p, Products)]
+    if len(products) == len(parts) and len({(p.outputs_first, id(p.mask)) for p in products}) == 1:
+        first = products[0]
+        return [
+            Products(
+                torch.cat([p.inputs for p in products], 1),
+                _together([p.outputs for p in products]),
+                outputs_first=first.outputs_first,
+                mask=first.mask,
+            )
+        ]
+    rows = [p for p in parts if isinstance(p, Rows)]
+    if len(rows) == len(parts):
+        codes = torch.cat([p.codes for p in rows], 1)
+        return [Rows(rows[0].n_rows, codes, _together([p.outputs for p in rows]))]
+    if not any(isinstance(part, Products | Rows) for part in parts):
+        return [Vectors(torch.stack([part.each(slice(None)) for part in parts]).sum(0))]
+    return parts
+
+
+def _together(derivatives: Sequence[Derivatives]) -> Derivatives:
+    return Derivatives(torch.cat([d.values for d in derivatives], 1))

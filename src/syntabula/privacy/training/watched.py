@@ -1,7 +1,8 @@
 """Where a loss uses its parameters: functions of torch are watched, and the gradient of each record is found there.
 
-Known are products with a matrix (linear layers, `x @ W`, with or without a mask), rows that are looked up (embeddings,
-`W[codes]`), and what is added or multiplied (biases, scales, and those of layer, group and root-mean-square norms).
+Known are products with a matrix (linear layers, `x @ W` and `x @ W.T`, with or without a mask), rows that are looked up
+(embeddings, `W[codes]`), and what is added or multiplied (biases, scales, and those of layer, group and root-mean-square
+norms).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from syntabula.errors import ArgumentError
-from syntabula.privacy.training.gradient_parts import Derivatives, Part, Products, Rows, Sums, Vectors
+from syntabula.privacy.training.gradient_parts import Derivatives, Part, Products, Rows, Sums, Vectors, joined
 
 _Found = Callable[[Tensor], Part]
 """Takes the derivatives by an output, and returns what they say of a parameter."""
@@ -66,6 +67,7 @@ class _Watch(TorchFunctionMode):
         self._parameters = parameters
         self._n = n_records
         self._masked: dict[int, tuple[Tensor, str, Tensor]] = {}
+        self._transposed: dict[int, tuple[Tensor, Tensor]] = {}
         self._uses: list[tuple[str, Tensor, int, _Found]] = []
         self._places: dict[int, Derivatives] = {}
 
@@ -84,7 +86,7 @@ class _Watch(TorchFunctionMode):
         for name, out, _, part in uses:
             if (d := by_output[id(out)]) is not None:
                 found[name].append(part(d))
-        return {name: _joined(parts) for name, parts in found.items()}
+        return {name: joined(parts) for name, parts in found.items()}
 
     def __torch_function__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -104,7 +106,7 @@ class _Watch(TorchFunctionMode):
     def _is_watched(self, value: Any) -> bool:
         if isinstance(value, (list, tuple)):
             return any(map(self._is_watched, value))
-        return id(value) in self._names or id(value) in self._masked
+        return id(value) in self._names or id(value) in self._masked or id(value) in self._transposed
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -112,11 +114,14 @@ class _Watch(TorchFunctionMode):
         return value.detach() if id(value) in self._names else value
 
     def _refuse(self, func: Any, args: Sequence[Any]) -> NoReturn:
-        named = [self._names[id(a)] for a in args if id(a) in self._names]
+        named = [found[0] for a in args if (found := self._watched_matrix(a)) is not None]
+        # What reads an attribute, such as `weight.mT`, is called __get__, and belongs to that attribute.
+        name = getattr(func, "__name__", "a function")
+        name = getattr(getattr(func, "__self__", None), "__name__", name) if name == "__get__" else name
         raise ArgumentError(
-            f"the loss uses {'parameter ' + repr(named[0]) if named else 'a parameter'} in "
-            f"{getattr(func, '__name__', 'a function')}, of which the gradient of a single record is not known; use "
-            "linear layers, embeddings, biases, scales, and layer, group or root-mean-square norms"
+            f"the loss uses {'parameter ' + repr(named[0]) if named else 'a parameter'} in {name}, of which the "
+            "gradient of a single record is not known; use linear layers, embeddings, biases, scales, and layer, group "
+            "or root-mean-square norms"
         )
 
     def _use(self, name: str, out: Tensor, part: _Found) -> None:
@@ -126,7 +131,8 @@ class _Watch(TorchFunctionMode):
             )
         self._uses.append((name, out, out._version, part))
 
-    def _watched_matrix(self, value: Tensor) -> tuple[str, Tensor, Tensor | None] | None:
+    def _watched_matrix(self, value: Any) -> tuple[str, Tensor, Tensor | None] | None:
+        value = self._transposed.get(id(value), (value, value))[1]
         if id(value) in self._names:
             return self._names[id(value)], value.detach(), None
         if id(value) in self._masked:
@@ -136,6 +142,11 @@ class _Watch(TorchFunctionMode):
 
     def linear(self, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """Watch a linear layer; also one whose weights are no parameter but whose bias is."""
+        if id(weight) in self._transposed:
+            product = self.matmul(input, self._transposed[id(weight)][1])
+            if bias is None:
+                return product
+            return self.add(product, bias) if self._is_watched(bias) else product + bias
         matrix = self._watched_matrix(weight)
         values = weight if matrix is None else matrix[1]
         if self._is_watched(input):
@@ -149,6 +160,8 @@ class _Watch(TorchFunctionMode):
 
     def matmul(self, input: Tensor, other: Tensor) -> Tensor:
         """Watch a product of what a record has with a matrix."""
+        if id(other) in self._transposed:
+            return self.linear(input, self._transposed[id(other)][1])
         matrix = self._watched_matrix(other)
         if matrix is None or self._is_watched(input) or other.dim() != 2:
             self._refuse(torch.matmul, [input, other])
@@ -162,7 +175,7 @@ class _Watch(TorchFunctionMode):
         """Watch a product with a matrix to which a bias is added."""
         if beta != 1 or alpha != 1:
             self._refuse(torch.addmm, [input, mat1, mat2])
-        matrix = self._watched_matrix(mat2)
+        matrix = None if id(mat2) in self._transposed else self._watched_matrix(mat2)
         if matrix is None or self._is_watched(mat1) or input.dim() != 1 or id(input) not in self._names:
             watched = self._is_watched(mat1) or self._is_watched(mat2)
             product = self.matmul(mat1, mat2) if watched else mat1 @ mat2
@@ -253,6 +266,15 @@ class _Watch(TorchFunctionMode):
         held = x.detach()
         self._use_sum(p, out, lambda d: d * held)
         return out
+
+    def transpose(self, matrix: Any) -> Tensor:
+        """Watch a matrix, masked or not, that is turned: a product with it is that of a linear layer."""
+        if matrix.dim() != 2 or id(matrix) in self._transposed:
+            self._refuse(torch.t, [matrix])
+        turned: Tensor = self._value(matrix).T
+        # Held, so that its identity stays its own.
+        self._transposed[id(turned)] = (turned, matrix)
+        return turned
 
     def layer_norm(
         self,
@@ -355,6 +377,10 @@ _RULES: dict[Any, Callable[..., Any]] = {
     torch.Tensor.mul: _Watch.multiply,
     torch.Tensor.__mul__: _Watch.multiply,
     torch.Tensor.__rmul__: _Watch.multiply,
+    torch.t: _Watch.transpose,
+    torch.Tensor.t: _Watch.transpose,
+    torch.Tensor.T.__get__: _Watch.transpose,  # type: ignore[attr-defined]
+    torch.Tensor.mT.__get__: _Watch.transpose,  # type: ignore[attr-defined]
     functional.layer_norm: _Watch.layer_norm,
     functional.rms_norm: _Watch.rms_norm,
     functional.group_norm: _Watch.group_norm,
@@ -370,31 +396,3 @@ def _holds_floats(values: Any) -> bool:
     if isinstance(values, (list, tuple)):
         return any(map(_holds_floats, values))
     return isinstance(values, torch.Tensor) and values.is_floating_point()
-
-
-def _joined(parts: list[Part]) -> list[Part]:
-    """Put uses of a parameter together that are one use at more places."""
-    if len(parts) < 2:
-        return parts
-    products = [p for p in parts if isinstance(p, Products)]
-    if len(products) == len(parts) and len({(p.outputs_first, id(p.mask)) for p in products}) == 1:
-        first = products[0]
-        return [
-            Products(
-                torch.cat([p.inputs for p in products], 1),
-                _together([p.outputs for p in products]),
-                outputs_first=first.outputs_first,
-                mask=first.mask,
-            )
-        ]
-    rows = [p for p in parts if isinstance(p, Rows)]
-    if len(rows) == len(parts):
-        codes = torch.cat([p.codes for p in rows], 1)
-        return [Rows(rows[0].n_rows, codes, _together([p.outputs for p in rows]))]
-    if not any(isinstance(part, Products | Rows) for part in parts):
-        return [Vectors(torch.stack([part.each(slice(None)) for part in parts]).sum(0))]
-    return parts
-
-
-def _together(derivatives: Sequence[Derivatives]) -> Derivatives:
-    return Derivatives(torch.cat([d.values for d in derivatives], 1))
