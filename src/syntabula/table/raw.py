@@ -235,10 +235,12 @@ class Dialect:
     Attributes:
         delimiter: Character between cells.
         quoted: Whether cells are in quotes, as all names of the header are.
+        marked: Whether a byte order mark comes first, by which Excel knows UTF-8.
     """
 
     delimiter: str = ","
     quoted: bool = False
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,9 @@ class Origin:
             raise ValueError("unknown kind of table")
         dialect = Dialect(**facts["dialect"]) if "dialect" in facts else None
         if dialect is not None and (
-            dialect.delimiter not in ([*DELIMITERS]) or not isinstance(dialect.quoted, bool)
+            dialect.delimiter not in [*DELIMITERS]
+            or not isinstance(dialect.quoted, bool)
+            or not isinstance(dialect.marked, bool)
         ):
             raise ValueError("unknown form of delimited text")
         return cls(facts["container"], {n: PhysicalType(**p) for n, p in facts["physical"].items()}, dialect)

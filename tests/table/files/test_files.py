@@ -17,7 +17,7 @@ from sample_files import TABLE, cells, read_text, texts
 from syntabula.errors import ArgumentError, DataError
 from syntabula.table.files.files import read_table, write_table
 from syntabula.table.frames.frames import from_frame
-from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.raw import Origin, PhysicalType, RawColumn
 
 CANARY = "zebra-canary-7731"
 TEXT_SUFFIXES = [".csv", ".csv.gz", ".TSV", ".TSV.zst", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.zst"]
@@ -104,6 +104,18 @@ class TestRoundTrips:
         assert cells(read_table(tmp_path / "t.csv").columns["x"]) == ["a", None, "", None]
 
     @pytest.mark.thorough
+    def test_a_byte_order_mark_comes_out_again(self, tmp_path: Path) -> None:
+        for number, text in enumerate(['Größe;b\nä;1\n', '"Größe";"b"\n"ä";"1"\n', "b\n1\n"]):
+            for mark in ("", "\ufeff"):
+                path, again = tmp_path / f"{number}{mark != ''}.csv", tmp_path / "again.csv"
+                path.write_bytes((mark + text).encode())
+                table = read_table(path)
+
+                assert [*table.columns] == [*text.split("\n")[0].replace('"', "").split(";")]
+                write_table(table.columns, again, origin=Origin.from_json(table.origin.to_json()))
+                assert again.read_bytes() == path.read_bytes()
+                again.unlink()
+
     def test_names_that_differ_in_case_only_stay_apart_or_are_refused(self, tmp_path: Path) -> None:
         columns = {"Age": texts("a"), "age": texts("b"), "AGE": texts("c")}
         for suffix in (".csv", ".tsv.zst", ".arrow"):

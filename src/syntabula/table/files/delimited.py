@@ -6,6 +6,7 @@ column. Declared columns are typed by the rules of `declared_cells`, others by t
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
 import re
@@ -306,22 +307,22 @@ def found_header(
     for mark, rows in records.items():
         names = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
         if schema is not None and (set(schema) <= set(names) if schema.others else set(names) == set(schema)):
-            return names, _dialect(texts, mark)
+            return names, _dialect(texts, mark, reader)
     widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
     # A delimiter that occurs only in the header is part of a name.
     likely = [d for d, w in widths.items() if w[0] > 1 and (by_header or 2 * w[1:].count(w[0]) >= len(w) - 1)]
     chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
     record = reader.fetch(chosen, quote='"', names=[f"c{i}" for i in range(widths[chosen][0])], limit=1)[0]
     names = [name or "" for name in record]
-    return [names[0].removeprefix("\ufeff"), *names[1:]], _dialect(texts, chosen)
+    return [names[0].removeprefix("\ufeff"), *names[1:]], _dialect(texts, chosen, reader)
 
 
-def _dialect(lines: Sequence[str], delimiter: str) -> Dialect:
+def _dialect(lines: Sequence[str], delimiter: str, reader: TextReader) -> Dialect:
     """Return the form of a file, by its header alone."""
     header = next(text for line in lines if (text := line.strip("\r\n\ufeff")))
     name = '"([^"]|"")*"'
     quoted_names = re.fullmatch(f"{name}({re.escape(delimiter)}{name})*", header) is not None
-    return Dialect(delimiter, quoted_names)
+    return Dialect(delimiter, quoted_names, reader.is_marked())
 
 
 def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]:
@@ -369,6 +370,13 @@ class TextReader:
             f"SELECT * FROM {source} LIMIT {limit}"
         ).fetchall()
         return rows
+
+    def is_marked(self) -> bool:
+        """Return whether a byte order mark comes first, which DuckDB leaves out; compressed files are not looked at."""
+        if self.compression != "none":
+            return False
+        with open(self.path, "rb") as file:
+            return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
 
     def fault(self, message: str, delimiter: str | None) -> str:
         """Say what is wrong with a file that DuckDB refused; DuckDB's own message may hold cells, so it is not shown."""

@@ -109,6 +109,8 @@ def write_delimited(
                 "rename it, or write Parquet"
             )
     options = f"FORMAT csv, HEADER false, DELIMITER {quoted(dialect.delimiter)}, COMPRESSION {compression}"
+    if dialect.marked:
+        options += ", PREFIX '\ufeff', SUFFIX '\n'"
     # In an unquoted header, a reader may mistake another delimiter character for the file's delimiter.
     ambiguous = [
         f"c{i}" for i, name in enumerate(names) if dialect.quoted or any(c in name for c in DELIMITERS)
