@@ -7,12 +7,12 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
 from syntabula.errors import ArgumentError
-from syntabula.metrics import compare
+from syntabula.metrics import compare, features
 from syntabula.metrics.closest_record import RecordSimilarity
 from syntabula.metrics.discriminator import DiscriminatorSimilarity, PropensityError
-from syntabula.metrics.features import main_effects, nearest, points
+from syntabula.metrics.features import Coordinates, main_effects, nearest, points
 from syntabula.metrics.support import AlphaPrecision, BetaRecall, alpha_precision, beta_recall
-from syntabula.table.schema.columns import Categorical
+from syntabula.table.schema.columns import Categorical, Numeric
 from syntabula.table.schema.schema import Schema
 
 
@@ -74,6 +74,44 @@ class TestNearest:
         base = np.random.default_rng(2).random((200, 40)).astype(np.float32)
 
         assert (nearest(base, base)[0] == 0).all()
+
+
+class TestCoordinates:
+    def test_the_nearest_record_is_that_of_all_distances(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Blocks are smaller than the tables, and more categories than a byte holds.
+        monkeypatch.setattr(features, "_BASE_AT_ONCE", 7)
+        monkeypatch.setattr(features, "_QUERIES_AT_ONCE", 5)
+        monkeypatch.setattr(features, "_CELLS_AT_ONCE", 1000)
+        rng = np.random.default_rng(3)
+        frames = [
+            pd.DataFrame(
+                {
+                    "x": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
+                    "y": rng.random(n),
+                    "few": rng.choice(list("ab"), n),
+                    "many": rng.integers(0, 3000, n).astype(str),
+                }
+            )
+            for n in (400, 33)
+        ]
+        schema = Schema(
+            {
+                "x": Numeric(0.0, 1.0, nullable=True),
+                "y": Numeric(0.0, 1.0),
+                "few": Categorical(("a", "b")),
+                "many": Categorical(tuple(map(str, range(3000)))),
+            }
+        )
+        frames[1].loc[:9] = frames[0].loc[390:399].to_numpy()
+        tables = compare(*frames, schema=schema)
+        axes = Coordinates(tables.bounds, {name: tables.size(name) for name in tables.categorical})
+
+        found = axes.nearest(tables.synthetic, tables.real)
+
+        every = cdist(axes.of(tables.synthetic), axes.of(tables.real))
+        assert axes.n_axes > 256
+        np.testing.assert_allclose(found, every.min(axis=1), atol=1e-6)
+        assert (found[:10] == 0).all()
 
 
 class TestRecordSimilarity:

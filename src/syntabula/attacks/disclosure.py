@@ -14,7 +14,7 @@ from syntabula.attacks.base import Knowledge, Synthesizer
 from syntabula.attacks.baselines import BASELINES, take_rows
 from syntabula.attacks.shadows import Floats, drawn, fitted, identity_of, run_shadows, seeded, seeds_of
 from syntabula.errors import ArgumentError
-from syntabula.metrics.features import Coordinates, nearest
+from syntabula.metrics.features import Coordinates
 from syntabula.metrics.score import Baseline, Score
 from syntabula.table.draft import whole_schema
 from syntabula.table.raw import RawTable
@@ -177,11 +177,11 @@ class DisclosureGame:
         raw, rows = self.knowledge.raw, np.flatnonzero(self.members()[number])
         release = fitted(self.synthesizer, take_rows(raw, rows), self.schema, noise_seed)
         axes = Coordinates(self.knowledge.bounds, self.knowledge.sizes)
-        records = axes.of(self.knowledge.table.take(self.scored()))
-        closeness = np.zeros(records.shape[0])
+        records = self.knowledge.table.take(self.scored())
+        closeness = np.zeros(records.n_rows)
         for draw in range(self.n_draws):
             synthetic = drawn(release, raw, rows.size, (sample_seed + draw) % 2**32)
-            closeness += nearest(records, axes.of(self.knowledge.read(synthetic)))[0][:, 0]
+            closeness += axes.nearest(records, self.knowledge.read(synthetic))
         return closeness / self.n_draws
 
     def identity(self) -> str:

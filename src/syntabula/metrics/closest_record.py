@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, one_of, real
 from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison, Floats, View
-from syntabula.metrics.features import Coordinates, Points, nearest, points
+from syntabula.metrics.features import Coordinates, nearest, points
 from syntabula.metrics.score import Part, Score
 from syntabula.table.unit_rows import shuffled
 
@@ -68,8 +68,8 @@ class ClosestRecord:
         n_rows = tables.synthetic.n_rows
         most = min(self.max_rows, max(_LEAST_ROWS, _MOST_PRODUCTS // (tables.real.n_rows * axes.n_axes)))
         rows = rng.permutation(n_rows)[:most] if n_rows > most else np.arange(n_rows)
-        points = axes.of(tables.synthetic.take(rows))
-        distances = _distances(points, axes, tables.real)
+        queries = tables.synthetic.take(rows)
+        distances = _distances(queries, axes, tables.real)
         facts: dict[str, int | float | str] = {
             "rows": int(rows.size),
             "median": float(np.median(distances)),
@@ -80,7 +80,7 @@ class ClosestRecord:
             # so that single rows of many units would be nearer than all rows of a few: whole units are taken of both.
             size = min(tables.real.n_rows, tables.holdout.n_rows)
             real, other = (
-                _distances(points, axes, view.take(shuffled(view.n_rows, view.units, rng)[:size]))
+                _distances(queries, axes, view.take(shuffled(view.n_rows, view.units, rng)[:size]))
                 for view in (tables.real, tables.holdout)
             )
             facts["nearer to real than to holdout"] = float(((real < other) + (real == other) / 2).mean())
@@ -93,12 +93,12 @@ class ClosestRecord:
         )
 
 
-def _distances(points: Points, axes: Coordinates, view: View) -> Floats:
-    """Return the distance of each point to the nearest record of a table [points]."""
-    best = np.full(points.shape[0], np.inf)
+def _distances(queries: View, axes: Coordinates, view: View) -> Floats:
+    """Return the distance of each row to the nearest record of a table [queries]."""
+    best = np.full(queries.n_rows, np.inf)
     for first in range(0, view.n_rows, _PIECE):
         piece = view.take(np.arange(first, min(first + _PIECE, view.n_rows)))
-        best = np.minimum(best, nearest(points, axes.of(piece))[0][:, 0])
+        best = np.minimum(best, axes.nearest(queries, piece))
     return best
 
 

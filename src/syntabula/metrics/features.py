@@ -19,6 +19,13 @@ Points = NDArray[np.float32]
 MOST_DIMENSIONS = 256
 """Most dimensions of a categorical column, so that 10,000 rows of it take 10 MB."""
 
+_MOST_AXES_OF_TREE = 15
+"""Most coordinates among which a k-d tree finds neighbours faster than a look at all records."""
+
+_CELLS_AT_ONCE = 4_000_000
+_BASE_AT_ONCE, _QUERIES_AT_ONCE = 2048, 128
+"""Rows of both tables that are compared at a time: a few megabytes, which fit in a cache."""
+
 
 def points(tables: Comparison, view: View) -> Points:
     """Return rows as points [rows, dimensions] whose squared distance is a sum over the columns.
@@ -134,17 +141,71 @@ class Coordinates:
 
     def of(self, view: View) -> Points:
         """Return the points [rows, axes] of a table."""
-        n_columns = len(self.bounds) + len(self.sizes)
         points = np.zeros((view.n_rows, self.n_axes), np.float32)
+        points[:, : len(self.bounds)] = self._numbers(view)
+        first, rows = len(self.bounds), np.arange(view.n_rows)
+        for name, size in self.sizes.items():
+            points[rows, first + view.codes[name].astype(np.intp)] = 1 / self._root
+            first += size
+        return points
+
+    def nearest(self, queries: View, base: View) -> Floats:
+        """Return the distance of each row of a table to the nearest row of another one [queries], exactly.
+
+        Raises:
+            MissingExtraError: If scikit-learn is not installed.
+        """
+        if self.n_axes <= _MOST_AXES_OF_TREE:
+            return nearest(self.of(queries), self.of(base))[0][:, 0]
+        rows = self._nearest_rows(queries, base)
+        found = np.empty(queries.n_rows)
+        piece = max(1, _CELLS_AT_ONCE // self.n_axes)
+        for start in range(0, queries.n_rows, piece):
+            places = np.arange(start, min(start + piece, queries.n_rows))
+            difference = self.of(queries.take(places)) - self.of(base.take(rows[places]))
+            found[places] = np.linalg.norm(difference, axis=1)
+        return found
+
+    def _nearest_rows(self, queries: View, base: View) -> NDArray[np.intp]:
+        """Return the row of the nearest record of a base [queries].
+
+        Categories that differ are counted, and numbers multiplied: the axes of categories are never made, of which
+        there may be thousands.
+        """
+        numbers, others = (self._numbers(view).astype(np.float64) for view in (queries, base))
+        # One product gives |y|^2 - 2 x y; the square of a query is the same for all its distances.
+        factors = np.column_stack([-2 * numbers, np.ones(queries.n_rows)])
+        others = np.column_stack([others, np.square(others).sum(axis=1)]).T
+        share = 2 * float(1 / self._root) ** 2
+        least, rows = np.full(queries.n_rows, np.inf), np.zeros(queries.n_rows, np.intp)
+        for first in range(0, base.n_rows, _BASE_AT_ONCE):
+            piece = slice(first, first + _BASE_AT_ONCE)
+            for start in range(0, queries.n_rows, _QUERIES_AT_ONCE):
+                asked = slice(start, start + _QUERIES_AT_ONCE)
+                distances = factors[asked] @ others[:, piece]
+                differ = np.zeros(distances.shape, np.min_scalar_type(len(self.sizes)))
+                for name in self.sizes:
+                    differ += queries.codes[name][asked, None] != base.codes[name][None, piece]
+                distances += differ * share
+                places = distances.argmin(axis=1)
+                found = np.take_along_axis(distances, places[:, None], axis=1)[:, 0]
+                nearer = found < least[asked]
+                least[asked][nearer], rows[asked][nearer] = found[nearer], first + places[nearer]
+        return rows
+
+    def _numbers(self, view: View) -> Points:
+        """Return the coordinates of the numbers [rows, numbers]."""
+        points = np.empty((view.n_rows, len(self.bounds)), np.float32)
         for axis, (name, (low, high)) in enumerate(self.bounds.items()):
             scaled = (view.numbers[name] - low) / ((high - low) or 1.0)
             points[:, axis] = np.where(np.isnan(scaled), -0.5, scaled)
-        first, rows = len(self.bounds), np.arange(view.n_rows)
-        for name, size in self.sizes.items():
-            points[rows, first + view.codes[name].astype(np.intp)] = 1.0
-            first += size
-        points /= np.float32(np.sqrt(n_columns))
+        points /= self._root
         return points
+
+    @property
+    def _root(self) -> np.float32:
+        """The root of the number of columns, by which all is divided."""
+        return np.float32(math.sqrt(len(self.bounds) + len(self.sizes)))
 
 
 def nearest(queries: Points, base: Points, n_neighbours: int = 1) -> tuple[Floats, NDArray[np.intp]]:

@@ -72,7 +72,10 @@ def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:
 
 
 _CELLS_AT_ONCE = 10_000_000
-"""Cells that messages may hold at any time (40 MB in single precision)."""
+"""Cells that messages may hold at any time (40 MB in single precision), or more where the tree itself is large."""
+
+_TIMES_THE_TREE = 4
+"""So many times the cells of the tree, of the six that a plan states: two passes take four times as long as one."""
 
 
 def pairs_across(
@@ -85,18 +88,18 @@ def pairs_across(
         tables: Probabilities of its cliques.
         wanted: Pairs of columns that are in no common clique.
     """
-    return _found(tree, tables, list(wanted), 0)
+    return _found(tree, tables, list(wanted), 0, max(_CELLS_AT_ONCE, _TIMES_THE_TREE * tree.cells))
 
 
 def _found(
-    tree: JunctionTree, tables: Sequence[FloatArray], wanted: list[Clique], side: int
+    tree: JunctionTree, tables: Sequence[FloatArray], wanted: list[Clique], side: int, at_once: int
 ) -> dict[Clique, FloatArray]:
     """Find pairs in one pass, or in several passes for fewer columns each if messages would be too large."""
     if not wanted:
         return {}
     steps = plan_pass(tree, wanted)
     cells = most_cells(tree, steps)
-    if cells <= _CELLS_AT_ONCE:
+    if cells <= at_once:
         return _run(tree, tables, wanted, steps, {})
     if len(wanted) > 1:
         wanted.sort(key=lambda pair: pair[side])
@@ -104,13 +107,13 @@ def _found(
         return {
             pair: table
             for part in (wanted[:half], wanted[half:])
-            for pair, table in _found(tree, tables, part, 1 - side).items()
+            for pair, table in _found(tree, tables, part, 1 - side, at_once).items()
         }
     # A single pair needs one column carried: carry some of its codes at a time.
     (pair,) = wanted
     carried = next(c for step in steps for c in step.sent)
     size = tree.domain.size(carried)
-    rows = max(1, size * _CELLS_AT_ONCE // cells)
+    rows = max(1, size * at_once // cells)
     parts = [
         _run(tree, tables, wanted, steps, {carried: slice(start, start + rows)})[pair]
         for start in range(0, size, rows)
