@@ -278,16 +278,17 @@ def number_of_trials(trials: int, seed: int | None = None) -> int:
 
 
 def _saturating_sum(counts: Counts, noise: Counts) -> Counts:
-    """Return the sum, clipped to int64 where it would wrap.
+    """Return the sum, clipped to int64 where it would wrap; it may take the place of the noise.
 
     An error would depend on the records; clipping is post-processing.
     """
     ends = np.iinfo(np.int64)
     if _farthest(counts) + _farthest(noise) <= ends.max:
-        return counts + noise
+        held: Counts = np.add(counts, noise, out=noise)
+        return held
     highest_count = ends.max - np.maximum(noise, 0)
     lowest_count = ends.min - np.minimum(noise, 0)
-    held: Counts = np.clip(counts, lowest_count, highest_count)
+    held = np.clip(counts, lowest_count, highest_count)
     return held + noise
 
 

@@ -286,13 +286,18 @@ class TrainingSession:
         slots = self._slots.reveal_inside_privacy()
         rows = slots[self._done % len(slots)]
         taken = rows[self._noise.sampled_records(rows.size, event.rate)]
-        total = np.zeros(event.cells)
+        total: NDArray[np.float64] | None = None
         # In parts of one size, as the few that are left over would take as long as many.
         for part_taken in np.array_split(taken, -(-max(len(taken), 1) // RECORDS_AT_ONCE)):
             some = torch.as_tensor(part_taken, device=records.device)
             parts = clipped_sum(losses, self._parameters, records[some].long(), random, clip=event.clip)
-            total += torch.cat([part.flatten() for part in parts.values()]).cpu().numpy()
-        released = torch.as_tensor(self._sums.release(Sensitive(total)) / self._expected)
+            summed = torch.cat([part.flatten() for part in parts.values()]).cpu().numpy()
+            # In place, here and below: fresh memory for all parameters costs more than the arithmetic.
+            total = summed if total is None else np.add(total, summed, out=total)
+        assert total is not None
+        mean = self._sums.release(Sensitive(total))
+        mean /= self._expected
+        released = torch.as_tensor(mean)
         pieces = released.split([p.numel() for p in self._parameters.values()])
         return {
             name: piece.reshape(p.shape).to(p)
@@ -354,7 +359,8 @@ class NoisySums:
                 )
             self._done += 1
         noisy = self._noise.gaussian_vector(self._grid.rounded(exact), self._scale)
-        released: NDArray[np.float64] = noisy.astype(np.float64) * self._grid.unit
+        released: NDArray[np.float64] = noisy.astype(np.float64)
+        released *= self._grid.unit
         return released
 
 
