@@ -141,7 +141,8 @@ def grow(
     """Return the tree of a column, grown on records, of which there must be at least one.
 
     A column with an order gets a regression tree on its ranks among the records and on how far these are from the middle,
-    so that a split may tell means apart or spreads; another gets a classification tree by Gini's index. A predictor without an order is split by the order in which its codes predict the target.
+    so that a split may tell means apart or spreads; another gets a classification tree by Gini's index. A predictor
+    without an order is split by the order in which its codes predict the target.
 
     Codes without an order that fewer than `least_code` records of a node have share their part of it as they do in the
     node above, those that none has there included. So a row has no code because one record alone had it among others
