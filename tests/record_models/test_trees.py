@@ -49,7 +49,7 @@ class TestLeaves:
             assert min(held) >= least
             assert sum(held) == 2_000
 
-    def test_they_are_those_of_scikit_learn_on_the_same_ranks(self) -> None:
+    def test_they_are_those_of_scikit_learn_on_the_same_ranks_and_their_squares(self) -> None:
         from sklearn.tree import DecisionTreeRegressor
 
         predictors, target = records()
@@ -57,11 +57,26 @@ class TestLeaves:
         seen = np.stack([tree.ranks[:9][predictors[0]], tree.ranks[9:][predictors[1]]], 1)
         shares = np.bincount(target, minlength=63) / 2_000
         ranks = (np.cumsum(shares) - shares / 2)[target]
+        # Both have a variance of one where ranks are even; a spread counts as half.
+        told = np.stack([(ranks - 0.5) * 12**0.5, ((ranks - 0.5) ** 2 - 1 / 12) * 180**0.5 * 0.5**0.5], 1)
         other = DecisionTreeRegressor(
-            min_samples_leaf=5, min_samples_split=15, min_impurity_decrease=1e-8 * ranks.var(), random_state=0
-        ).fit(seen, ranks)
+            min_samples_leaf=5,
+            min_samples_split=15,
+            min_impurity_decrease=1e-8 * told.var(0).mean(),
+            random_state=0,
+        ).fit(seen, told)
 
         assert (node_of(tree.nodes, tree.ranks, predictors, SIZES, 2_000) == other.apply(seen)).all()
+
+    def test_a_split_tells_wide_from_narrow_where_means_are_the_same(self) -> None:
+        a = np.repeat([0, 1], 20).astype(np.uint8)
+        target = np.r_[20:40, 0:10, 50:60].astype(np.uint8)
+
+        tree = grow(target, 60, [a], [2], ordered=True, ordered_predictors=[True], **OPTIONS)
+
+        drawn = tree.draw([np.zeros(100, np.uint8)], [2], 100, np.random.default_rng(0))
+        assert len(tree.nodes) == 3
+        assert 20 <= drawn.min() <= drawn.max() < 40
 
     def test_a_predictor_without_an_order_is_split_by_what_it_says_of_the_column(self) -> None:
         rng = np.random.default_rng(0)

@@ -49,7 +49,7 @@ class ColumnTrees(LookupModel):
 
     Attributes:
         least_leaf: Fewest records in a leaf.
-        least_split: Fewest records of a node that is split; None for three times `least_leaf`.
+        least_split: Fewest records of a node that is split; None for twice `least_leaf`.
         complexity: Part of a column's impurity that a split must take away.
         least_code: Fewest records of a leaf that have a code of a column without an order. Rarer codes share their part
             of the leaf as they do in the node above it; 1 draws all as they are.
@@ -158,7 +158,7 @@ class ColumnTrees(LookupModel):
             ordered=column in domain.ordered,
             ordered_predictors=[c in domain.ordered for c in before],
             least_leaf=self.least_leaf,
-            least_split=3 * self.least_leaf if self.least_split is None else self.least_split,
+            least_split=2 * self.least_leaf if self.least_split is None else self.least_split,
             complexity=self.complexity,
             least_code=self.least_code,
             seed=seed,

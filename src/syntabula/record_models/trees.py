@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ MOST_CLASSES = 50
 """Codes of a column without an order that splits tell apart; the others, which are rare, count as one there."""
 
 _RANKED_CLASSES = 12
+_PART_OF_SPREADS = 0.5
+"""What a split takes away of the variance of spreads counts as this part of what it takes away of that of ranks."""
 _PARTS_OF_A_RECORD = 1_000
 
 
@@ -137,8 +140,9 @@ def grow(
 ) -> Tree:
     """Return the tree of a column, grown on records, of which there must be at least one.
 
-    A column with an order gets a regression tree on its ranks among the records, another a classification tree
-    by Gini's index. A predictor without an order is split by the order in which its codes predict the target.
+    A column with an order gets a regression tree on its ranks among the records and on how far these are from the middle,
+    so that a split may tell means apart or spreads; another gets a classification tree by Gini's index. A predictor
+    without an order is split by the order in which its codes predict the target.
 
     Codes without an order that fewer than `least_code` records of a node have share their part of it as they do in the
     node above, those that none has there included. So a row has no code because one record alone had it among others
@@ -169,14 +173,15 @@ def grow(
     else:
         trees = require("sklearn.tree", "evaluate")
         kind = trees.DecisionTreeRegressor if ordered else trees.DecisionTreeClassifier
-        impurity = float(classes.var()) if ordered else _gini(classes)
+        told = _means_and_spreads(classes) if ordered else classes
+        impurity = float(told.var(axis=0).mean()) if ordered else _gini(classes)
         table = np.stack([r[c] for r, c in zip(ranks, predictors, strict=True)], axis=1).astype(np.float32)
         grown = kind(
             min_samples_leaf=least_leaf,
             min_samples_split=max(least_split, 2),
             min_impurity_decrease=complexity * impurity,
             random_state=seed,
-        ).fit(table, classes)
+        ).fit(table, told)
         leaves, nodes = grown.apply(table), _nodes(grown.tree_)
     # Donors leaf by leaf, each code of a leaf once.
     keys, counts = np.unique(leaves * np.int64(n_codes) + target, return_counts=True)
@@ -262,6 +267,16 @@ def _ranks(codes: Codes, size: int) -> NDArray[np.float64]:
     shares = np.bincount(codes, minlength=size) / len(codes)
     found: NDArray[np.float64] = (np.cumsum(shares) - shares / 2)[codes]
     return found
+
+
+def _means_and_spreads(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what splits tell apart of ranks [n, 2]: their mean, and for half as much how far they spread.
+
+    These are the first two Legendre polynomials, which do not depend on each other where ranks are even.
+    """
+    centred = 2 * ranks - 1
+    mean, spread = math.sqrt(3) * centred, math.sqrt(5) * (3 * centred**2 - 1) / 2
+    return np.stack([mean, math.sqrt(_PART_OF_SPREADS) * spread], axis=1)
 
 
 def _classes(codes: Codes, size: int) -> NDArray[np.float64]:
