@@ -398,7 +398,7 @@ def test_odd_but_valid_input_gives_a_table(
     shown = capsys.readouterr()
     assert code == 0, shown.err
     header, *cells = (folder / "out.csv").read_text().splitlines()
-    assert header == HEADER
+    assert header == ("\ufeff" if "mark" in name else "") + HEADER
     assert len(cells) == 40
     for line in cells:
         age, job, pay = line.split(",")

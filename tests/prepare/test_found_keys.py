@@ -92,18 +92,18 @@ def test_keys_that_fill_their_form_differ_as_long_as_there_are_others() -> None:
 def test_keys_that_repeat_do_so_about_as_often_in_their_form() -> None:
     rng = np.random.default_rng(0)
     stores = [f"S-{i:03d}" for i in rng.integers(0, 400, N)]
-    customers = [f"C-{i:06d}" for i in rng.choice(10**6, 1_000)[rng.integers(0, 1_000, N)]]
+    tickets = [f"C-{i:06d}" for i in rng.choice(10**6, 1_000)[rng.integers(0, 1_000, N)]]
     said = [f"{'x' * (i % 20)} {i % 17} {i}" for i in rng.integers(0, 1_000, N)]
 
-    made, _ = release(table(store=stores, customer=customers, said=said), epsilon=2.0)
+    made, _ = release(table(store=stores, ticket=tickets, said=said), epsilon=2.0)
 
     assert made.schema["store"].pattern == r"S-\d{3}"
-    assert made.schema["customer"].pattern == r"C-\d{6}"
+    assert made.schema["ticket"].pattern == r"C-\d{6}"
     assert made.schema["said"].pattern is None
     drawn = made.sample(seed=0)
     # The standard deviation of each number is below 25.
     assert drawn["store"].nunique() == pytest.approx(400, abs=150)
-    assert drawn["customer"].nunique() == pytest.approx(980, abs=150)
+    assert drawn["ticket"].nunique() == pytest.approx(980, abs=150)
     assert drawn["said"].nunique() == pytest.approx(980, abs=150)
 
 

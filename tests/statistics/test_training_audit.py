@@ -162,7 +162,7 @@ class TestPlantedBug:
     @pytest.mark.thorough
     def test_of_a_step_that_is_lost_from_the_charge_or_one_too_many_is_found(self) -> None:
         # Both make two steps where one was charged.
-        assert mu_found(0.4, 1.0, 2, 500) > training_mu(0.4, 1.0, 1, PART)
+        assert mu_found(0.4, 1.0, 2, 800) > training_mu(0.4, 1.0, 1, PART)
 
     @pytest.mark.thorough
     def test_of_records_that_are_always_taken_is_found(self) -> None:

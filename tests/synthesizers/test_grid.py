@@ -64,6 +64,7 @@ class TestPairs:
 
     def test_a_foreign_part_is_taken_and_named_by_its_class(self) -> None:
         class Mine(Selector):
+            def plan(self) -> None: ...
             def select(self) -> None: ...
 
         assert MarginalLearner(selector=Mine(), model=PGM()).name == "Mine+pgm"
