@@ -110,7 +110,7 @@ class TrainingWarning(SyntabulaWarning):
 
 
 class RuleWarning(SyntabulaWarning):
-    """Rows break rules of the schema: many of those drawn, some of those fitted, or all tried; or a rule may lack."""
+    """Rows break rules of the schema: many of those drawn, some of those fitted, or all tried; or a rule is missing."""
 
 
 class SplitWarning(SyntabulaWarning):

@@ -107,6 +107,16 @@ def test_keys_that_repeat_do_so_about_as_often_in_their_form() -> None:
     assert drawn["said"].nunique() == pytest.approx(980, abs=150)
 
 
+def test_a_column_without_a_text_has_no_form() -> None:
+    frame = pd.DataFrame({"note": pd.Series([None] * 1_000, dtype="string"), "sort": ["a", "b"] * 500})
+    for seed in range(6):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DomainWarning)
+            made = st.Independent(epsilon=1.0, delta=1e-6, seed=seed).fit(frame)
+
+        assert made.sample(20, seed=0)["note"].size == 20
+
+
 class TestRepeats:
     def counted(self, values: object, seed: int = 0, dtype: str = "str") -> Repeats:
         ledger = Ledger(Budget(epsilon=1.0, delta=1e-5))
@@ -142,6 +152,11 @@ class TestRepeats:
 
         assert self.counted(numbers, dtype="int64").n_distinct() is None
         assert self.counted(numbers // 14, dtype="int64").n_distinct() == pytest.approx(150_000, abs=150)
+
+    def test_texts_share_no_place(self) -> None:
+        texts = [f"K{i}" for i in range(50_000)] + [f"K{i}" for i in range(100)]
+
+        assert self.counted(texts).n_distinct() == pytest.approx(50_000, abs=60)
 
     def test_one_key_is_the_least(self) -> None:
         assert Repeats(-5.0, 100.0, 10.0, has_missing=False).n_distinct() == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from syntabula.table.key_names import keys_of_persons, names_persons, warning_of_keys
+from syntabula.table.key_names import is_of_persons, keys_of_persons, names_persons, warning_of_keys
 
 
 def test_keys_of_persons_are_known():
@@ -33,6 +33,18 @@ def test_names_of_persons_are_known():
         "": False,
     }.items():
         assert names_persons(name) is expected
+
+
+def test_numbers_are_keys_of_persons_by_a_name_of_one_word_alone():
+    for name, of_text, of_number in [
+        ("patient", True, True),
+        ("patient_id", True, True),
+        ("revenue_per_customer", True, False),
+        ("income_household", True, False),
+        ("age", False, False),
+    ]:
+        assert is_of_persons(name, is_number=False) is of_text
+        assert is_of_persons(name, is_number=True) is of_number
 
 
 def test_the_warning_names_the_column_and_the_remedy():

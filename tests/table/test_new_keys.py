@@ -86,6 +86,27 @@ def test_a_draft_shows_how_many_digits_all_keys_have() -> None:
         assert (key.integer, key.pattern, key.distinct) == (True, pattern, distinct)
 
 
+def test_new_keys_fit_the_stored_type() -> None:
+    values = np.arange(10**9, 10**9 + 500)
+
+    assert number_key_of(values, nullable=False, provenance="observed").pattern == r"[1-9]\d{9}"
+    assert number_key_of(values.astype(np.int32), nullable=False, provenance="observed").pattern is None
+    frame = pd.DataFrame({"visit_id": np.tile(values.astype(np.int32), 4), "sort": ["a", "b"] * 1000})
+    release = st.Independent(epsilon=np.inf, seed=0).fit(frame)
+    assert release.schema["visit_id"].pattern is None
+    assert release.sample(seed=0)["visit_id"].dtype == np.int32
+
+
+def test_keys_that_fill_their_pattern_do_not_repeat() -> None:
+    for distinct, pattern, repeats in [
+        (None, None, False),
+        (40, None, True),
+        (40, r"\d{3}", True),
+        (1000, r"\d{3}", False),
+    ]:
+        assert st.Identifier(pattern=pattern, distinct=distinct).repeats is repeats
+
+
 def found(epsilon: float) -> tuple[st.Release, pd.DataFrame]:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

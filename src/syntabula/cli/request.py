@@ -31,7 +31,7 @@ def selector_and_model(method: str | None, selector: str | None, model: str | No
     """
     if selector is None and model is None:
         first, _, second = (method or "").partition("+")
-        return (first, second) if second.strip("+") else None  # rap++ is a method
+        return (first, second) if first and second.strip("+") else None  # rap++ is a method
     if selector is None or model is None:
         raise CommandError(
             "--selector and --model must be given together; `syntabula methods` lists both", Exit.ARGUMENTS

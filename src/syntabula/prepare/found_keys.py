@@ -34,7 +34,7 @@ REPEATS_SHARE = Fraction(1, 16)
 """Fraction of a text column's domain budget that is kept for the number of different keys."""
 
 _UNLIKELY = 6
-"""Standard deviations that the number of values which share a place hardly is above its mean by."""
+"""Standard deviations above its mean that the number of values which share a place hardly reaches."""
 
 Curated = Callable[["Points", int], ColumnCurator]
 """Makes the curator of some values, given the number of missing ones."""
@@ -76,7 +76,7 @@ def pattern_of_most(
         column = LabelCurator({x: n for x, n in shapes.items() if is_unicode(x)}, ledger, noise)
         found = column.frequent(share=share / 2, delta=delta / 2, step=step, least=least)
         # Where letters are alike in most texts, keys with any letters would look like none of them.
-        if 2 * sum(found.values()) > n_present:
+        if found and 2 * sum(found.values()) > n_present:
             shape = max(found, key=lambda one: found[one])
             assert shape is not None
             return ("uuid" if shape == UUID else shape) if 2 * found[shape] > n_present else None
@@ -114,20 +114,19 @@ class Repeats:
 def repeats(raw: SearchedColumn, curator: Curated, *, share: Fraction, step: str) -> Repeats:
     """Count different keys, repetitions and missing cells.
 
-    Each record counts once: as the first whose value takes a place by hash, as a repetition, or as missing. Which
-    record is the first does not matter: adding one changes one of the three numbers by one. Values that share one of the
-    2^26 places look like repetitions; the noisy numbers are corrected for as many as there are on average.
+    Each record counts once: as the first of its value, as a repetition, or as missing. Which record is the first does not
+    matter: adding one changes one of the three numbers by one. Where values are told apart by their places among 2^26
+    by hash, some share one and look like repetitions; the noisy numbers are corrected for as many as do on average.
     """
     n_present, n_missing = raw.numbers()
-    n_first = raw.places_taken()
+    n_first, by_place = raw.places_taken()
     every = CountedPoints(np.arange(2), np.array([n_first, n_present - n_first]))
     column = curator(every.where(every.counts > 0), n_missing)
     answer = column.histogram(range(3), share=share, step=step, count_missing=True)
     taken, repeated, missing = answer.values.tolist()
+    likely, has_missing = answer.above_noise(LEAST_FAILURE), missing > answer.above_noise(MISSING_TAIL)
+    if not by_place:
+        return Repeats(taken, repeated, likely, has_missing)
     first = -PLACES * math.log1p(-min(max(taken, 0.0), PLACES - 1) / PLACES)
-    return Repeats(
-        first,
-        repeated - (first - max(taken, 0.0)),
-        answer.above_noise(LEAST_FAILURE) + _UNLIKELY * first / math.sqrt(2 * PLACES),
-        missing > answer.above_noise(MISSING_TAIL),
-    )
+    sharing = first - max(taken, 0.0)
+    return Repeats(first, repeated - sharing, likely + _UNLIKELY * first / math.sqrt(2 * PLACES), has_missing)

@@ -75,20 +75,20 @@ def whole_number_key(
     digits = curator(coded(points, "digits", DIGITS), 0).histogram(
         range(DIGITS.size + 1), share=share * DIGITS_SHARE, step=step
     )
-    pattern = _pattern_of_most(digits)
+    pattern = _pattern_of_most(digits, raw.physical.limits[1])
     distinct = how_many_differ(pattern, n_rows=float(digits.values.sum()), n_distinct=found.n_distinct())
     return Identifier(
         integer=True, pattern=pattern, distinct=distinct, nullable=found.has_missing, provenance="private"
     )
 
 
-def _pattern_of_most(digits: NoisyVector) -> str | None:
+def _pattern_of_most(digits: NoisyVector, most_stored: float) -> str | None:
     """Return the pattern of numbers of as many digits as nearly all have, given how many have each number of them."""
     total, height = float(digits.values.sum()), digits.above_noise(LEAST_FAILURE)
     second, most = np.argsort(digits.values)[-2:].tolist()
     if _CLEAR * height > total or digits.values[second] > max(height, OTHER_DIGITS * total):
         return None
-    return pattern_of_digits(most)
+    return pattern_of_digits(most, most_stored)
 
 
 def clock_number(

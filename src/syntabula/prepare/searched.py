@@ -50,8 +50,8 @@ class SearchedColumn(Protocol):
         """Return the present values as points of a domain, and the number of missing cells."""
         ...
 
-    def places_taken(self) -> int:
-        """Return how many different values are present, or of many how many places by hash they take.
+    def places_taken(self) -> tuple[int, bool]:
+        """Return how many different values are present, or how many places by hash they take, and whether it is these.
 
         Adding a record changes it by at most one; see `OccupiedFold`.
         """
@@ -89,14 +89,14 @@ class WholeColumn:
         points, n_missing = ordered_points(widest, self._raw)
         return CountedPoints.of(points), n_missing
 
-    def places_taken(self) -> int:
+    def places_taken(self) -> tuple[int, bool]:
         """Return how many different texts are present, or how many places by hash other values take."""
         if self.physical.is_labels:
-            return len(self.labels(1))
+            return len(self.labels(1)), False
         fold = OccupiedFold()
         state = fold.start()
         fold.add(state, CountedPoints.of(self._values()))
-        return fold.taken(state)
+        return fold.taken(state), True
 
     def _values(self) -> Any:
         values = self._raw.values[present_cells(self._raw)]

@@ -46,9 +46,7 @@ def tell_of_key_names(names: Collection[str]) -> None:
 
 def tell_of_keys(released: Schema, names: Collection[str]) -> None:
     """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat."""
-    repeated = [
-        name for name in names if isinstance(column := released[name], Identifier) and column.distinct
-    ]
+    repeated = [name for name in names if isinstance(column := released[name], Identifier) and column.repeats]
     if not repeated:
         return
     from syntabula.table.key_names import keys_of_persons, names_persons, warning_of_keys

@@ -157,7 +157,7 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
     drafted: dict[str, Column] = {}
     noted: dict[str, list[str]] = {}
     for name, raw in columns.items():
-        of_persons = is_of_persons(name)
+        of_persons = is_of_persons(name, is_number=raw.physical.kind != "text")
         repeats = (of_persons or is_key_name(name)) and _repeats_keys(raw)
         names_persons = repeats and of_persons and raw.physical.kind != "float"
         try:

@@ -40,9 +40,16 @@ def names_persons(name: str) -> bool:
     return bool(_PERSON.fullmatch(_ending(name)))
 
 
-def is_of_persons(name: str) -> bool:
-    """Return whether a name is that of persons or of their keys."""
-    return names_persons(name) or bool(keys_of_persons([name]))
+def is_of_persons(name: str, *, is_number: bool) -> bool:
+    """Return whether a name is that of persons or of their keys.
+
+    Args:
+        name: Name of a column.
+        is_number: Whether it holds numbers: more than one word then mostly names amounts, as revenue_per_customer does.
+    """
+    if keys_of_persons([name]):
+        return True
+    return bool(_PERSON.fullmatch(name)) and "_" not in name if is_number else names_persons(name)
 
 
 def warning_of_keys(names: list[str]) -> str:

@@ -77,21 +77,27 @@ def number_of_digits(values: NDArray[Any]) -> NDArray[np.int64]:
 DIGITS = CodeFold(number_of_digits, _MOST_DIGITS + 1)
 
 
-def pattern_of_digits(n_digits: int) -> str | None:
-    """Return the pattern of all numbers of so many digits; None where keys of one digit hardly are meant."""
-    return rf"[1-9]\d{{{n_digits - 1}}}" if n_digits > 1 else None
+def pattern_of_digits(n_digits: int, most: float) -> str | None:
+    """Return the pattern of all numbers of so many digits; None of a single one, or where the type cannot store all.
+
+    Args:
+        n_digits: At least 0.
+        most: Largest number that the type of the column can store.
+    """
+    return rf"[1-9]\d{{{n_digits - 1}}}" if n_digits > 1 and 10**n_digits - 1 <= most else None
 
 
 def number_key_of(values: NDArray[Any], *, nullable: bool, provenance: Provenance) -> Identifier:
     """Return the domain of whole numbers that are keys, as they show it.
 
     Args:
-        values: Those that are present [n], at least one.
+        values: Those that are present [n], at least one, of the type that is stored.
         nullable: Whether cells may be missing.
         provenance: Source of the domain.
     """
     digits = np.unique(number_of_digits(values))
-    pattern = pattern_of_digits(int(digits[0])) if digits.size == 1 else None
+    most = np.iinfo(values.dtype).max
+    pattern = pattern_of_digits(int(digits[0]), most) if digits.size == 1 else None
     n_distinct = np.unique(values).size
     distinct = how_many_differ(
         pattern, n_rows=values.size, n_distinct=n_distinct if n_distinct < values.size else None

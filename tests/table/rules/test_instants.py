@@ -32,10 +32,17 @@ class TestColumnsAsked:
             ("a BETWEEN b AND b", "u0 u1 u1"),
             ("epoch(a) - epoch(b)", "u0 u1"),
             ("epoch(b - a)", "u1 u0"),
+            ("extract(epoch FROM a)", "u0"),
+            ("date_diff('second', a, b)", "u0 u1"),
+            ("datediff('hours', a, b)", "u0 u1"),
+            ("a IN (b)", "u0 u1"),
             # Wall clocks, of parts of a day, of constants, and beside a time without a zone.
             ("hour(a) = hour(b)", ""),
             ("a > TIMESTAMP '2024-01-01'", ""),
             ("local - a", ""),
+            ("date_diff('day', a, b)", ""),
+            ("date_diff('hour', a, local)", ""),
+            ("extract(hour FROM a)", ""),
             ("date_trunc('day', a) = b", ""),
         ],
     )
@@ -53,6 +60,8 @@ class TestColumnsAsked:
             ("a", True),
             ("CASE WHEN dead THEN a END", True),
             ("coalesce(a, least(b, NULL))", True),
+            ("if(dead, a, NULL)", True),
+            ("if(dead, a, local)", False),
             ("date_trunc('hour', a)", False),
             ("CASE WHEN dead THEN a ELSE local END", False),
             ("CASE WHEN dead THEN a ELSE TIMESTAMP '2024-01-01' END", False),
@@ -92,12 +101,18 @@ def test_lengths_and_copies_are_right_where_clocks_are_put_back(zone: str) -> No
         "b": at,
         "dead": Boolean(),
         "long": Numeric(0, 9, decimals=2),
+        "seconds": Numeric(0, 9_999, decimals=0),
+        "hours": Numeric(0, 9),
         "died": died,
+        "fell": died,
         "day": at,
     }
     derive = {
         "long": "epoch(b - a) / 3600",
+        "seconds": "date_diff('second', a, b)",
+        "hours": "(extract(epoch FROM b) - extract(epoch FROM a)) / 3600",
         "died": "CASE WHEN dead THEN b END",
+        "fell": "if(dead, b, NULL)",
         "day": "date_trunc('day', a)",
     }
 
@@ -106,7 +121,9 @@ def test_lengths_and_copies_are_right_where_clocks_are_put_back(zone: str) -> No
     moments = [int(m.timestamp() * 1_000_000) for m in ends]
     days = [m.tz_convert(zone if zone[0] == "E" else "Asia/Kolkata").normalize() for m in STARTS]
     assert found["long"] == [0.5, 0.5, 0.5]
-    assert found["died"] == [*moments[:2], None]
+    assert found["seconds"] == [1800, 1800, 1800]
+    assert found["hours"] == [0.5, 0.5, 0.5]
+    assert found["died"] == found["fell"] == [*moments[:2], None]
     assert found["day"] == [int(day.timestamp() * 1_000_000) for day in days]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -94,7 +95,8 @@ def synth(
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
-        lost, coarse, others = release.lost_columns(), release.coarse_columns(), _shares_of_other(release)
+        lost, coarse = release.lost_columns(), release.coarse_columns()
+        others = _shares_of_other(release, lost)
         if (lost or coarse) and require_columns:
             raise CommandError(
                 f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
@@ -213,7 +215,7 @@ def _of_poor(lost: list[str], coarse: list[str], release: Release) -> Iterator[s
         )
 
 
-def _shares_of_other(release: Release) -> dict[str, float]:
+def _shares_of_other(release: Release, lost: list[str]) -> dict[str, float]:
     """Return the share of "other" in rows of the release, for columns that were found and of which it is much."""
     from syntabula import Categorical
 
@@ -221,7 +223,10 @@ def _shares_of_other(release: Release) -> dict[str, float]:
     labels = {name: c.other_label for name, c in found.items() if isinstance(c, Categorical) and c.open}
     if not labels:
         return {}
-    rows, lost = release.sample_columns(_JUDGED, seed=0), release.lost_columns()
+    with warnings.catch_warnings():
+        # The rows that are written bring the same warnings.
+        warnings.simplefilter("ignore")
+        rows = release.sample_columns(_JUDGED, seed=0)
     shares = {
         name: float(((rows[name].values == label) & ~rows[name].missing).mean())
         for name, label in labels.items()

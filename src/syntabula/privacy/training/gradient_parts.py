@@ -18,7 +18,8 @@ _TERMS_IN_FLOAT32 = 128
 """Terms that a product of matrices sums in float32; more take as long, and are less exact."""
 
 _PRODUCTS_IN_FLOAT32 = 8
-"""Products that are added in float32, which moves their sum by less than the terms of one do; more are in float64."""
+"""Products that are added in float32, which at worst moves their sum by less than the sums within them; more are added in
+float64."""
 
 _UP = 1 + 2.0**-20
 """More than what a sum of squares in float64 of numbers in float32 is off by, relative."""

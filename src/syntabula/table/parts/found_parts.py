@@ -111,19 +111,20 @@ class PartCells:
         raw = RawColumn(held.values, np.zeros(held.values.size, np.bool_), physical)
         return CountedPoints(ordered_points(widest, raw)[0], held.counts).ascending(), missing
 
-    def places_taken(self) -> int:
+    def places_taken(self) -> tuple[int, bool]:
         """Return how many different texts are present, if they are held, or how many places by hash values take."""
         if self.texts is not None:
-            return len(self.texts)
+            return len(self.texts), False
         if self.buckets is not None:
             fold = PointFold(text_hashes, OccupiedFold())
-            return OccupiedFold().taken(folded_columns(self.parts, {self.name: (self.name, fold)})[self.name])
+            state = folded_columns(self.parts, {self.name: (self.name, fold)})[self.name]
+            return OccupiedFold().taken(state), True
         if self.values is None:
-            return self.taken
+            return self.taken, True
         occupied = OccupiedFold()
         state = occupied.start()
         occupied.add(state, self.values)
-        return occupied.taken(state)
+        return occupied.taken(state), True
 
 
 def found_parts(

@@ -9,6 +9,10 @@ Node = dict[str, Any]
 
 _SINCE_1970 = frozenset({"epoch", "epoch_ms", "epoch_us"})
 _CHOICES = frozenset({"greatest", "least", "ifnull"})
+_DIFFERENCES = frozenset({"date_diff", "datediff", "date_sub", "datesub"})
+_PARTS = frozenset({"date_part", "datepart"})
+_CLOCK_UNITS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
+"""Of these a difference of points in time has as many whatever the zone; days and longer ones are those of calendars."""
 
 
 def compared_columns(node: Node, parts: Sequence[Node], zoned: frozenset[str]) -> Sequence[Node]:
@@ -20,8 +24,11 @@ def compared_columns(node: Node, parts: Sequence[Node], zoned: frozenset[str]) -
         zoned: Names of the columns of times with a zone.
     """
     function = _function(node)
-    asks = node["class"] in ("COMPARISON", "BETWEEN") or function in _SINCE_1970
-    asks |= function == "-" and len(parts) == 2
+    asks = node["class"] in ("COMPARISON", "BETWEEN") or node["type"] in ("COMPARE_IN", "COMPARE_NOT_IN")
+    asks |= function in _SINCE_1970 or (function == "-" and len(parts) == 2)
+    if function in _DIFFERENCES | _PARTS and parts:
+        unit, parts = _text(parts[0]).lower(), parts[1:]
+        asks = unit.removesuffix("s") in _CLOCK_UNITS if function in _DIFFERENCES else unit == "epoch"
     return parts if asks and _are_columns(parts, zoned) else []
 
 
@@ -45,6 +52,8 @@ def _values(node: Node, children: Callable[[Node], Iterable[Node]]) -> list[Node
         inner = [*(check["then_expr"] for check in node["case_checks"]), node["else_expr"]]
     elif node["type"] == "OPERATOR_COALESCE" or _function(node) in _CHOICES:
         inner = [*children(node)]
+    elif _function(node) == "if":
+        inner = [*children(node)][1:]
     elif _is_null(node):
         return []
     else:
@@ -58,6 +67,14 @@ def _is_null(node: Node) -> bool:
     # The first as DuckDB 2 writes it, the second as DuckDB 1 does.
     literal, value = node.get("literal") or {}, node.get("value") or {}
     return literal.get("kind") == "NULL_LITERAL" or bool(value.get("is_null"))
+
+
+def _text(node: Node) -> str:
+    """Return the text of a constant; empty for another node."""
+    if node["class"] != "CONSTANT":
+        return ""
+    constant = node.get("literal") or node.get("value") or {}
+    return str(constant.get("text", constant.get("value", "")))
 
 
 def _function(node: Node) -> str | None:

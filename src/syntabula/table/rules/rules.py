@@ -24,8 +24,8 @@ class Rules:
     arithmetic, comparisons, CASE, and functions of numbers, texts and dates. Names with spaces, points or hyphens
     are put in double quotes. In a schema file, expressions with a comma, a colon or double quotes are put in single
     quotes. A missing cell makes most expressions missing; a condition that is missing counts as satisfied. A time with
-    a zone is its zone's wall-clock time; but two columns of such times are compared and subtracted as points in time,
-    and `epoch` counts from a point in time.
+    a zone is its zone's wall-clock time; but two columns of such times are compared and subtracted as points in time, by
+    `date_diff` in hours and shorter units too, and `epoch` counts from a point in time.
 
     Attributes:
         derive: Columns that follow from others, each with its expression, such as `total: part_a + part_b` or

@@ -250,6 +250,15 @@ class Identifier(ColumnBase):
                 )
 
     @property
+    def repeats(self) -> bool:
+        """Whether fewer keys differ than the pattern has; with all of them, keys repeat where there are more rows."""
+        if self.distinct is None or self.pattern is None:
+            return self.distinct is not None
+        from syntabula.table.schema.key_patterns import KeyPattern
+
+        return self.distinct < KeyPattern.of(self.pattern).n_keys
+
+    @property
     def n_values(self) -> int:
         """Number of codes except missing: all present values share one."""
         return 1
