@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula.errors import RuleWarning
 
 
 def table(n: int) -> pd.DataFrame:
@@ -30,6 +32,32 @@ class TestLostColumns:
         release = st.Independent(epsilon=8.0, seed=0).fit(table(3_000))
 
         assert release.lost_columns()[:2] == ["key", "rare"]
+
+    def test_columns_of_which_much_is_other_are_told_with_the_share(self) -> None:
+        frame = table(3_000)
+        frame["half"] = np.where(np.arange(3_000) % 2, "common", [f"rare {i}" for i in range(3_000)])
+        release = st.Independent(epsilon=8.0, seed=0).fit(frame)
+
+        # 1,000 rows are judged: the share has a standard deviation of .016.
+        assert release.other_columns() == {"half": pytest.approx(0.5, abs=0.1)}
+        assert "rare" in release.lost_columns()
+
+    def test_the_rows_that_judge_bring_no_warnings(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        release = st.Independent(epsilon=8.0, seed=0).fit(table(3_000))
+        draw, drawn = st.Release.sample_columns, []
+
+        def warned(self: st.Release, n: int, **options: object) -> object:
+            warnings.warn("of these rows", RuleWarning, stacklevel=1)
+            drawn.append(n)
+            return draw(self, n, **options)
+
+        monkeypatch.setattr(st.Release, "sample_columns", warned)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert release.lost_columns() == release.lost_columns()
+            release.other_columns(), release.coarse_columns()
+
+        assert drawn == [1_000]
 
     def test_nothing_is_lost_where_all_is_declared(self) -> None:
         frame = table(300)[["sort", "same"]]

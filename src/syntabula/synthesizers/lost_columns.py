@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +27,56 @@ DRAWN = 1_000
 _NEARLY_ALL = 0.9
 """Part of the rows that hold "other", from which on a column says nothing of what it held."""
 
+_MUCH_OTHER = 0.2
+"""Part of the rows that hold "other", from which on a user is told of it."""
+
 FEWEST_PARTS = 5
 """Parts of its range that a column of numbers, days or times tells apart at least, unless one is a single value."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoundColumns:
+    """Judges what came of the columns that were found privately, by the release alone, so that it costs no privacy.
+
+    Attributes:
+        columns: Their domains.
+        codec: How the columns of the release are coded.
+        model: The distribution over their codes.
+        noisy: Whether there is a budget; without privacy nothing is merged by noise.
+        draw: Returns so many rows of the release.
+    """
+
+    columns: Mapping[str, Column]
+    codec: Codec
+    model: Model
+    noisy: bool
+    draw: Callable[[int], Mapping[str, RawColumn]]
+
+    @cached_property
+    def lost(self) -> list[str]:
+        """The columns that carry no information; see `is_lost`."""
+        return [name for name, column in self.columns.items() if is_lost(column, self._drawn[name])]
+
+    @property
+    def others(self) -> dict[str, float]:
+        """The share of "other" in the columns that are not lost, where a user is told of it."""
+        kept = {name: column for name, column in self.columns.items() if name not in self.lost}
+        shares = {name: share_of_other(column, self._drawn[name]) for name, column in kept.items()}
+        return {name: share for name, share in shares.items() if share >= _MUCH_OTHER}
+
+    @property
+    def coarse(self) -> list[str]:
+        """The columns that are not lost and of which little more than bounds came out; see `is_coarse`."""
+        ordered = [name for name in self.columns if self.noisy and name in self.codec.bins]
+        found = [name for name in ordered if is_coarse(name, self.codec, self.model)]
+        return [name for name in found if name not in self.lost]
+
+    @cached_property
+    def _drawn(self) -> Mapping[str, RawColumn]:
+        """Rows by which columns are judged; they bring no warnings, as rows that are drawn for use do."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.draw(DRAWN)
 
 
 def is_coarse(name: str, codec: Codec, model: Model) -> bool:
@@ -77,10 +129,15 @@ def is_lost(column: Column, drawn: RawColumn) -> bool:
     if isinstance(column, Identifier):
         # Without privacy keys come out in the form that they have, which is all that there is.
         return column.pattern is None
-    values = drawn.values[~drawn.missing]
-    if isinstance(column, Categorical) and column.open:
-        others = np.count_nonzero(values == column.other_label)
-        if others >= _NEARLY_ALL * max(drawn.missing.size, 1):
-            return True
-    kinds = len(set(values.tolist())) + bool(drawn.missing.any())
+    if share_of_other(column, drawn) >= _NEARLY_ALL:
+        return True
+    kinds = len(set(drawn.values[~drawn.missing].tolist())) + bool(drawn.missing.any())
     return kinds <= 1
+
+
+def share_of_other(column: Column, drawn: RawColumn) -> float:
+    """Return the part of some rows that holds "other"; 0 of a column that has no such category."""
+    if not (isinstance(column, Categorical) and column.open):
+        return 0.0
+    held = drawn.values[~drawn.missing] == column.other_label
+    return float(np.count_nonzero(held)) / max(drawn.missing.size, 1)

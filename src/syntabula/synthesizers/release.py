@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from syntabula.synthesizers.lost_columns import FoundColumns
     from syntabula.table.files.row_parts import RowPart
     from syntabula.table.rules.row_rules import RowRules
 
@@ -306,25 +308,23 @@ class Release:
 
     def lost_columns(self) -> list[str]:
         """Return the columns that were found privately and hold running numbers, one value, or "other" nearly alone."""
-        found = self.privacy.columns_of("private")
-        if not found:
-            return []
-        from syntabula.synthesizers.lost_columns import DRAWN, is_lost
+        return [*self._found.lost]
 
-        rows = self.sample_columns(DRAWN, seed=0)
-        return [name for name in found if is_lost(self.schema[name], rows[name])]
+    def other_columns(self) -> dict[str, float]:
+        """Return the share of "other" in the other found columns, where it is a fifth or more."""
+        return self._found.others
 
     def coarse_columns(self) -> list[str]:
         """Return the numbers, days and times that were found privately and of which little more than bounds came out."""
-        found = [name for name in self.privacy.columns_of("private") if name in self.codec.bins]
-        # Without privacy nothing is merged by noise.
-        if not found or self.privacy.budget.currency == "none":
-            return []
-        from syntabula.synthesizers.lost_columns import is_coarse
+        return self._found.coarse
 
-        coarse = [name for name in found if is_coarse(name, self.codec, self.model)]
-        lost = self.lost_columns() if coarse else []
-        return [name for name in coarse if name not in lost]
+    @cached_property
+    def _found(self) -> FoundColumns:
+        from syntabula.synthesizers.lost_columns import FoundColumns
+
+        columns = {name: self.schema[name] for name in self.privacy.columns_of("private")}
+        noisy = self.privacy.budget.currency != "none"
+        return FoundColumns(columns, self.codec, self.model, noisy, partial(self.sample_columns, seed=0))
 
     @property
     def _drawing(self) -> Drawing:

@@ -26,10 +26,10 @@ class Synthpop(FromRecords):
     few codes come first, so that numbers are learned given a label, where synthpop takes the order of the table;
     rows in which a category that the others determine is another than they say are drawn anew; rows share out the
     records of their leaf instead of drawing them one by one; a number is predicted by its rank among the records,
-    so that a few large values decide no split, and by how far that is from the middle, so that splits tell spreads apart
-    too; it is drawn as a code whose values are spread within; missing cells
-    are a code like others; a split must take impurity away, where rpart prunes those that change no majority; a
-    predictor without an order is split by the order in which its codes predict the column.
+    so that a few large values decide no split, and by how far that is from the middle, so that splits tell spreads
+    apart too; it is drawn as a code whose values are spread within; missing cells are a code like others; a split must
+    take impurity away, where rpart prunes those that change no majority; a predictor without an order is split by the
+    order in which its codes predict the column.
 
     With a budget it stands where dp-synthpop (the library dpart) stands. Columns are visited in the order of the table,
     and each is drawn given those before it, but from a tree that grows by noisy counts (`record_models.noisy_trees`).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -29,10 +28,6 @@ from syntabula.errors import SyntabulaError
 if TYPE_CHECKING:
     from syntabula import PrivacyStatement, Release, Schema
     from syntabula._planning import Progress
-
-_JUDGED = 1_000
-_MUCH = 0.2
-"""Rows of a release that show how many hold "other", and the part of them from which on a column is named."""
 
 
 @takes_request
@@ -95,8 +90,7 @@ def synth(
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
-        lost, coarse = release.lost_columns(), release.coarse_columns()
-        others = _shares_of_other(release, lost)
+        lost, coarse, others = release.lost_columns(), release.coarse_columns(), release.other_columns()
         if (lost or coarse) and require_columns:
             raise CommandError(
                 f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
@@ -213,26 +207,6 @@ def _of_poor(lost: list[str], coarse: list[str], release: Release) -> Iterator[s
             "than five parts of it to tell apart, so single values, round numbers and what depends on them are lost: "
             f"{_shown(coarse)}; declare them in a schema, with fewer columns, raise epsilon, or use more records"
         )
-
-
-def _shares_of_other(release: Release, lost: list[str]) -> dict[str, float]:
-    """Return the share of "other" in rows of the release, for columns that were found and of which it is much."""
-    from syntabula import Categorical
-
-    found = {name: release.schema[name] for name in release.privacy.columns_of("private")}
-    labels = {name: c.other_label for name, c in found.items() if isinstance(c, Categorical) and c.open}
-    if not labels:
-        return {}
-    with warnings.catch_warnings():
-        # The rows that are written bring the same warnings.
-        warnings.simplefilter("ignore")
-        rows = release.sample_columns(_JUDGED, seed=0)
-    shares = {
-        name: float(((rows[name].values == label) & ~rows[name].missing).mean())
-        for name, label in labels.items()
-        if name not in lost
-    }
-    return {name: share for name, share in shares.items() if share >= _MUCH}
 
 
 def _of_rare(others: dict[str, float]) -> Iterator[str]:
