@@ -61,6 +61,29 @@ class TestGroups:
         groups = recoding.maps["a"]
         assert groups[0] == groups[1] != groups[-1] == groups[-2]
 
+    @pytest.mark.parametrize(
+        ("counts", "groups"),
+        [
+            pytest.param(
+                [500, 25, 40, 500, 25, 500], [0, 1, 1, 2, 3, 3], id="a large code joins those before it"
+            ),
+            pytest.param(
+                [90, 25, 500, 500, 25, 80, 90],
+                [0, 0, 1, 2, 3, 3, 4],
+                id="the smaller group beside takes them",
+            ),
+            pytest.param(
+                [500, 25, 400, 10, 40, 500], [0, 2, 1, 2, 3, 4], id="a heavy one among small ones stays alone"
+            ),
+            pytest.param([25, 500, 500, 25], [0, 1, 2, 3], id="the tails stay apart though each is small"),
+        ],
+    )
+    def test_runs_of_an_ordered_column_are_of_neighbours(self, counts: list[int], groups: list[int]) -> None:
+        recoding = coarsened({"a": counts}, sigma=10.0, ordered=["a"])
+
+        found = recoding.maps["a"].tolist() if recoding.maps else list(range(len(counts)))
+        assert found == groups
+
     def test_without_noise_all_codes_stay(self) -> None:
         assert not coarsened({"a": [0, 0, 3, 1]}, sigma=0.0).maps
 

@@ -35,6 +35,9 @@ _PER_GROUP = 0.65
 CELLS_OF_ORDERED = 2.0
 """Most cells of an ordered column with another, for each that a typical pair may have (benchmarks/results/merging.md)."""
 
+_HEAVY = 2.0
+"""Count, in least counts of a group, from which a code of an ordered column stays alone among small ones."""
+
 _SEARCHES = 40
 
 
@@ -43,8 +46,8 @@ def coarsen(
 ) -> tuple[Recoding, list[Measurement]]:
     """Merge small neighbouring codes, so that a typical pair of columns stands out from its noise.
 
-    A code whose noisy count is at least 3 standard deviations stays alone. The others are joined in order,
-    each group until its count is as large. So the two tails of a binned column stay apart, while one group
+    A code whose noisy count is at least 3 standard deviations stays alone. The others are joined in order, in an ordered
+    column to neighbours alone (`_joined`), each group until its count is as large. So the two tails of a binned column stay apart, while one group
     of all rare codes would mix them (as in McKenna, Miklau, Sheldon 2021, "Winning the NIST Contest", and
     in SAS dpmm's AIM). Columns that still have more than m groups are merged further until they have m: the
     largest number for which an average cell of m groups against the median column holds `records_per_noise`
@@ -86,7 +89,7 @@ def coarsen(
     noises = [float(np.min(m.sigma)) for m in one_way]
     aparts = [domain.apart.get(m.clique[0], 0) for m in one_way]
     groups = [
-        _joined(m.values, LEAST_SIGMAS * s, apart)
+        _joined(m.values, LEAST_SIGMAS * s, apart, ordered=m.clique[0] in domain.ordered)
         for m, s, apart in zip(one_way, noises, aparts, strict=True)
     ]
     total = float(np.median([m.values.sum() for m in one_way])) if one_way else 0.0
@@ -96,8 +99,9 @@ def coarsen(
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values
-        limit = most_ordered if measurement.clique[0] in domain.ordered else most
-        merged = group if _number(group) <= limit else _joined_to(values, limit, apart)
+        ordered = measurement.clique[0] in domain.ordered
+        limit = most_ordered if ordered else most
+        merged = group if _number(group) <= limit else _joined_to(values, limit, apart, ordered=ordered)
         if _number(merged) < values.size:
             column = measurement.clique[0]
             maps[column], shares[column] = merged, _shrunk(values, sigma, merged)
@@ -119,17 +123,32 @@ def most_cells(*, records: float, pair_sigma: float, records_per_noise: float) -
     return min(noises / records_per_noise, math.pow(noises / _PER_GROUP, 2 / 3))
 
 
-def _joined(values: FloatArray, least: float, apart: int = 0) -> NDArray[np.intp]:
+def _joined(values: FloatArray, least: float, apart: int = 0, *, ordered: bool = False) -> NDArray[np.intp]:
     """Return the group of each code [size]: large codes alone, small ones in runs that are large together.
 
-    The remainder at the end is a group of its own, as joining it to another would mix the tails. The codes apart come
-    last, and each stays alone.
+    Runs of a column without an order pass over all large codes. In an ordered column they are of neighbours: a large
+    code joins the small ones before it, unless it is heavy, such as a round amount among others. That stays alone, and
+    the run goes on behind it; but if no small code is next there, the run joins the smaller of the groups beside it.
+
+    What is left of runs at the end, and in an ordered column at the start, is a group of its own, as joining it to
+    another would mix the tails. The codes apart come last, and each stays alone.
     """
     group = np.empty(values.size, dtype=np.intp)
     waiting: list[int] = []
     held, found = 0.0, 0
-    for code, count in enumerate(values[: values.size - apart].tolist()):
-        if count >= least:
+    counts = values[: values.size - apart].tolist()
+    heavy = _HEAVY * least if ordered else least
+    for code, count in enumerate(counts):
+        if count >= (heavy if waiting else least):
+            if ordered and waiting and all(following >= least for following in counts[code + 1 : code + 2]):
+                if waiting[0] == 0:
+                    group[waiting] = found
+                    found += 1
+                else:
+                    before = group[waiting[0] - 1]
+                    smaller = before if values[:code][group[:code] == before].sum() < count else found
+                    group[waiting] = smaller
+                waiting, held = [], 0.0
             group[code] = found
             found += 1
             continue
@@ -144,13 +163,13 @@ def _joined(values: FloatArray, least: float, apart: int = 0) -> NDArray[np.intp
     return group
 
 
-def _joined_to(values: FloatArray, most: float, apart: int) -> NDArray[np.intp]:
+def _joined_to(values: FloatArray, most: float, apart: int, *, ordered: bool = False) -> NDArray[np.intp]:
     """Return at most `most` groups, as even as `_joined` makes them, by a search for the least count of a group."""
     lower, upper = 0.0, max(float(np.abs(values).sum()), 1.0)
-    best = _joined(values, math.inf, apart)
+    best = _joined(values, math.inf, apart, ordered=ordered)
     for _ in range(_SEARCHES):
         middle = (lower + upper) / 2
-        group = _joined(values, middle, apart)
+        group = _joined(values, middle, apart, ordered=ordered)
         if _number(group) > most:
             lower = middle
             continue
