@@ -23,11 +23,11 @@ def compared_columns(node: Node, parts: Sequence[Node], zoned: frozenset[str]) -
         parts: The expressions directly below it.
         zoned: Names of the columns of times with a zone.
     """
-    function = _function(node)
+    function = function_of(node)
     asks = node["class"] in ("COMPARISON", "BETWEEN") or node["type"] in ("COMPARE_IN", "COMPARE_NOT_IN")
     asks |= function in _SINCE_1970 or (function == "-" and len(parts) == 2)
     if function in _DIFFERENCES | _PARTS and parts:
-        unit, parts = _text(parts[0]).lower(), parts[1:]
+        unit, parts = constant_text(parts[0]).lower(), parts[1:]
         asks = unit.removesuffix("s") in _CLOCK_UNITS if function in _DIFFERENCES else unit == "epoch"
     return parts if asks and _are_columns(parts, zoned) else []
 
@@ -50,9 +50,9 @@ def _values(node: Node, children: Callable[[Node], Iterable[Node]]) -> list[Node
     """Return the parts of which a node's value is one, or else missing: the values of CASE and the like, or the node."""
     if node["class"] == "CASE":
         inner = [*(check["then_expr"] for check in node["case_checks"]), node["else_expr"]]
-    elif node["type"] == "OPERATOR_COALESCE" or _function(node) in _CHOICES:
+    elif node["type"] == "OPERATOR_COALESCE" or function_of(node) in _CHOICES:
         inner = [*children(node)]
-    elif _function(node) == "if":
+    elif function_of(node) == "if":
         inner = [*children(node)][1:]
     elif _is_null(node):
         return []
@@ -69,7 +69,7 @@ def _is_null(node: Node) -> bool:
     return literal.get("kind") == "NULL_LITERAL" or bool(value.get("is_null"))
 
 
-def _text(node: Node) -> str:
+def constant_text(node: Node) -> str:
     """Return the text of a constant; empty for another node."""
     if node["class"] != "CONSTANT":
         return ""
@@ -77,7 +77,8 @@ def _text(node: Node) -> str:
     return str(constant.get("text", constant.get("value", "")))
 
 
-def _function(node: Node) -> str | None:
+def function_of(node: Node) -> str | None:
+    """Return the name of a function in lower case; None for another node."""
     return str(node["function_name"]).lower() if node["class"] == "FUNCTION" else None
 
 
