@@ -218,6 +218,18 @@ class TestRejection:
         with pytest.raises(ResourceError, match="if it states an equality, derive one of its columns"):
             fitted.sample(100, seed=1)
 
+    def test_a_rule_that_no_drawn_row_satisfies_is_no_error_before_rows_are_drawn(self):
+        # Codes without records are left out, so that structural zeros left nothing at all.
+        whole = Numeric(0, 500, integer=True)
+        schema = Schema({"a": whole, "b": whole}, rules=Rules(require=["a + b = 200"]))
+        frame = pd.DataFrame({"a": np.arange(2000) % 50, "b": np.arange(2000) // 50})
+
+        with pytest.warns(CoercionWarning, match="rules that some rows of the table break"):
+            fitted = st.MST(epsilon=1.0, seed=1).fit(frame, schema)
+
+        with pytest.raises(ResourceError, match=r"none of .* satisfies .* a \+ b = 200 .*correct the rule"):
+            fitted.sample(10, seed=1)
+
 
 class TestWindows:
     def test_hold_by_what_is_learned_and_discard_next_to_nothing(self):

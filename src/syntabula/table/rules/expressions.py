@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
 from syntabula.table.database import connection
-from syntabula.table.rules.instants import compared_columns, given_columns
+from syntabula.table.rules.instants import compared_columns, given_columns, needs_splitting, objection
 
 MOST_CHARACTERS = 20_000
 MOST_NODES = 5_000
@@ -155,10 +156,17 @@ def read_expression(
 def _read(text: str, names: tuple[str, ...], zoned: frozenset[str], for_zoned: bool) -> Expression:
     document, node = _parsed(text)
     nodes = _checked(node)
+    for one in nodes:
+        if needs_splitting(one, children_of, zoned):
+            _split(one)
+    nodes = _checked(node)
     only_compares = all(_is_comparison(one) for one in nodes)
-    compared = [part for one in nodes for part in compared_columns(one, [*children_of(one)], zoned)]
+    compared = [part for one in nodes for part in compared_columns(one, children_of, zoned)]
     given = given_columns(node, children_of, zoned) if for_zoned else []
     instants = {id(one) for one in (*compared, *given)}
+    for one in nodes:
+        if (why := objection(one, children_of, zoned, instants)) is not None:
+            raise SchemaError(why)
     used: dict[str, None] = {}
     literals: dict[str, None] = {}
     for one in nodes:
@@ -171,6 +179,15 @@ def _read(text: str, names: tuple[str, ...], zoned: frozenset[str], for_zoned: b
             renamed = instant_alias if id(one) in instants else alias
             one["column_names"] = [renamed(names.index(name))]
     return Expression(text, tuple(used), _written(document), tuple(literals), only_compares, bool(given))
+
+
+def _split(node: dict[str, Any]) -> None:
+    """Make BETWEEN of a column two comparisons, of which each is one of points in time or of wall clocks."""
+    _, both = _parsed("0 >= 0 AND 0 <= 0")
+    for part, end in zip(both["children"], ("lower", "upper"), strict=True):
+        part |= {"left": deepcopy(node["input"]), "right": node[end]}
+    node.clear()
+    node.update(both)
 
 
 def _is_comparison(node: Mapping[str, Any]) -> bool:

@@ -90,7 +90,9 @@ class StatedWindows:
                 spans = [bound for bound in spans if bound < width]
                 is_near = len(spans) == 2 or any(abs(bound) >= 1 for bound in spans)
             if is_near:
-                yield window
+                # The column that comes later, for the most part, is the last one.
+                ends = [bound for bound in (window.least, window.most) if bound is not None]
+                yield window if sum(ends) >= 0 else window.turned()
 
 
 def _width(column: Column) -> Fraction:

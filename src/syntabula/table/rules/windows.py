@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from syntabula.table.rules.evaluation import rows_database
 from syntabula.table.rules.expressions import children_of, sql_of, tree_of
-from syntabula.table.rules.instants import compared_columns, constant_text, function_of
+from syntabula.table.rules.instants import compared_columns, constant_text, function_of, instants_among
 from syntabula.table.schema.columns import MICROSECONDS, Column, Date, Datetime, Numeric
 
 _JUST = Fraction(1, 10**20)
@@ -94,9 +94,9 @@ class _Sum:
     open: bool = False
 
     def times(self, factor: Fraction, kind: str | None = None) -> _Sum:
-        ends = sorted((self.low * factor, self.high * factor))
+        low, high = sorted((self.low * factor, self.high * factor))
         factors = {name: f * factor for name, f in self.factors.items()}
-        return _Sum(kind or self.kind, factors, *ends, self.open)
+        return _Sum(kind or self.kind, factors, low, high, self.open)
 
     def plus(self, other: _Sum, kind: str) -> _Sum:
         names = {**self.factors, **other.factors}
@@ -164,8 +164,8 @@ class _Reader:
         else:
             yield None
             return
-        instants = {id(part) for part in compared_columns(node, [*children_of(node)], self.zoned)}
         for left, right, asked in sides:
+            instants = {id(part) for part in instants_among((left, right), children_of, self.zoned)}
             one, other = self.sum(left, instants), self.sum(right, instants)
             yield None if one is None or other is None else _window(one, other, asked)
 
@@ -190,7 +190,7 @@ class _Reader:
         if not any(one["class"] == "COLUMN_REF" for one in _all(node)):
             return _constant(node)
         parts = [*children_of(node)]
-        instants = instants | {id(part) for part in compared_columns(node, parts, self.zoned)}
+        instants = instants | {id(part) for part in compared_columns(node, children_of, self.zoned)}
         if node["class"] == "CAST":
             inner = self.sum(parts[0], instants)
             return None if inner is None else _cast(inner, node)
@@ -221,9 +221,11 @@ def _window(one: _Sum, other: _Sum, asked: tuple[bool, bool, bool]) -> Window | 
     """Return the window that a comparison of two sums states; None if they do not leave a difference of two columns."""
     from_below, from_above, strict = asked
     whole = _minus(one, other)
-    if whole is None or len(whole.factors) != 2 or sum(whole.factors.values()):
+    if whole is None or len(whole.factors) != 2:
         return None
-    (last, factor), (first, _) = sorted(whole.factors.items(), key=lambda item: -item[1])
+    (last, factor), (first, other_factor) = sorted(whole.factors.items(), key=lambda item: -item[1])
+    if factor != -other_factor:
+        return None
     step = _JUST if strict or whole.open else Fraction(0)
     return Window(
         first,
