@@ -233,7 +233,7 @@ class TestRejection:
 
 class TestWindows:
     def test_hold_by_what_is_learned_and_discard_next_to_nothing(self):
-        # As conditions alone, 88 to 95 % of the drawn rows were discarded.
+        # As a condition alone, nine of ten drawn rows were discarded.
         rng = np.random.default_rng(0)
         whole = Numeric(0, 1500, integer=True)
         start = rng.integers(0, 1400, 2000)
