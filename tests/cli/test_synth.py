@@ -12,7 +12,7 @@ import pytest
 
 import syntabula
 from syntabula.cli.main import main
-from syntabula.errors import DataError
+from syntabula.errors import DataError, ResourceError
 from syntabula.synthesizers.marginal import Marginal
 from syntabula.synthesizers.release import Release
 
@@ -482,6 +482,21 @@ class TestNothingPaidForIsLost:
         assert ran.code == 130
         assert "Traceback" not in ran.err
         assert set(os.listdir(folder)) - before == {"out.csv.recovered.syn"}
+
+    @pytest.mark.parametrize("more", [(), ("--save", "people.syn"), ("--require-columns",)])
+    def test_a_judgement_that_fails_leaves_the_release(self, folder, run, monkeypatch, more):
+        def refuse(*_, **__):
+            raise ResourceError("no row satisfies the rules")
+
+        monkeypatch.setattr(Release, "lost_columns", refuse)
+
+        ran = run(*WITH_SCHEMA, *more)
+
+        assert ran.code not in (0, 1)
+        assert "no row satisfies" in ran.err
+        kept = "people.syn" if "--save" in more else "out.csv.recovered.syn"
+        assert kept in ran.err
+        assert syntabula.load(folder / kept)
 
     def test_an_interrupt_of_the_fit_leaves_nothing(self, folder, run, monkeypatch):
         from syntabula import Auto

@@ -127,6 +127,31 @@ def test_several_measurements_of_a_clique_are_joined() -> None:
     np.testing.assert_allclose(table, [14.0, 86.0], atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "possible",
+    [
+        {("a", "b"): np.zeros((2, 2), np.bool_)},
+        # Each leaves a cell, and both together none.
+        {
+            ("a", "b"): np.array([[True, True], [False, False]]),
+            ("a", "c"): np.array([[False, False], [True, True]]),
+        },
+    ],
+)
+def test_zeros_that_leave_no_cell_are_left_to_whoever_draws_rows(
+    possible: dict[Clique, np.ndarray],
+) -> None:
+    domain = Domain.from_sizes({"a": 2, "b": 2, "c": 2})
+    joint = 100 * np.random.default_rng(1).dirichlet(np.ones(8)).reshape(domain.sizes)
+    cliques: list[Clique] = [("a", "b"), ("c",)]
+
+    model = PGM(**EXACT).over(domain).with_possible(possible)
+    model = model.fit([Measurement(c, onto(domain, joint, c), 1.0) for c in cliques])
+
+    for clique, table in zip(cliques, model.marginals(cliques), strict=True):
+        np.testing.assert_allclose(table, onto(domain, joint, clique), atol=1e-2)
+
+
 def test_columns_may_come_in_any_order() -> None:
     domain = Domain.from_sizes({"a": 2, "b": 3})
     values = np.array([[5.0, 10.0], [20.0, 5.0], [30.0, 30.0]])

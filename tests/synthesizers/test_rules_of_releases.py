@@ -211,12 +211,40 @@ class TestRejection:
     @pytest.mark.thorough
     def test_too_many_are_an_error_with_the_remedy(self):
         real = Numeric(0, 9, decimals=4)
-        schema = Schema({"a": real, "b": real}, rules=Rules(require=["a = b"]))
+        schema = Schema({"a": real, "b": real}, rules=Rules(require=["a + b = 9"]))
         a = np.linspace(0, 9, 2000).round(4)
-        fitted = st.Independent(epsilon=1.0, seed=1).fit(pd.DataFrame({"a": a, "b": a}), schema)
+        fitted = st.Independent(epsilon=1.0, seed=1).fit(pd.DataFrame({"a": a, "b": 9 - a}), schema)
 
         with pytest.raises(ResourceError, match="if it states an equality, derive one of its columns"):
             fitted.sample(100, seed=1)
+
+    def test_a_rule_that_no_drawn_row_satisfies_is_no_error_before_rows_are_drawn(self):
+        # Codes without records are left out, so that structural zeros left nothing at all.
+        whole = Numeric(0, 500, integer=True)
+        schema = Schema({"a": whole, "b": whole}, rules=Rules(require=["a + b = 200"]))
+        frame = pd.DataFrame({"a": np.arange(2000) % 50, "b": np.arange(2000) // 50})
+
+        with pytest.warns(CoercionWarning, match="rules that some rows of the table break"):
+            fitted = st.MST(epsilon=1.0, seed=1).fit(frame, schema)
+
+        with pytest.raises(ResourceError, match=r"none of .* satisfies .* a \+ b = 200 .*correct the rule"):
+            fitted.sample(10, seed=1)
+
+
+class TestWindows:
+    def test_hold_by_what_is_learned_and_discard_next_to_nothing(self):
+        # As a condition alone, nine of ten drawn rows were discarded.
+        rng = np.random.default_rng(0)
+        whole = Numeric(0, 1500, integer=True)
+        start = rng.integers(0, 1400, 2000)
+        frame = pd.DataFrame({"start": start, "end": start + rng.integers(0, 4, 2000)})
+        schema = Schema(dict.fromkeys(frame, whole), rules=Rules(require=['"end" - start between 0 and 3']))
+
+        fitted = st.MST(epsilon=1.0, seed=1).fit(frame, schema)
+        drawn = fitted.sample(2000, seed=1)
+
+        assert sum(fitted.rules_broken().values()) < 0.01
+        assert (drawn["end"] - drawn["start"]).between(0, 3).all()
 
 
 class TestRealRowsThatBreakRules:

@@ -23,6 +23,7 @@ from syntabula.models.base import (
     stored_facts,
     whole_model,
 )
+from syntabula.models.factor_graph import ImpossibleError
 from syntabula.models.junction_tree.calibration import (
     across_mb,
     clique_tables,
@@ -147,7 +148,10 @@ class PGM(MarginalModel):
         fitting = {
             clique: cells
             for clique, cells in self._possible.items()
-            if all(c in self.domain for c in clique) and self.domain.shape(clique) == cells.shape
+            # A table without a possible cell leaves no distribution: such rows are discarded when they are drawn.
+            if all(c in self.domain for c in clique)
+            and self.domain.shape(clique) == cells.shape
+            and cells.any()
         }
         turned = {c: self._layout.canonical(c) for c in fitting}
         return {
@@ -182,7 +186,13 @@ class PGM(MarginalModel):
         fitted = replace(self, _total=total, _held=tree, _targets=targets)
         start = self._start(targets, total)
         self.__dict__.pop("_tables", None)  # computed again on demand; estimation needs the memory
-        return fitted._estimated(order, start)
+        try:
+            return fitted._estimated(order, start)
+        except ImpossibleError:
+            if not self._zeros:
+                raise
+        # Together, tables may leave no cell where the measurements do not find one empty.
+        return self.with_possible({}).fit(measurements)
 
     def finished(self) -> Self:
         """Return the model with dependent columns fitted closer than the noise alone explains.

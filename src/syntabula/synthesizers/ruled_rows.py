@@ -184,6 +184,12 @@ class RuledRows:
             )
 
     def _refusal(self) -> str:
+        if not self.kept:
+            return (
+                f"none of {self.tried:,} rows that were tried satisfies all rules and conditions, with the share that "
+                f"breaks each: {rules_in_words(self.shares())}. If hardly any row of the table satisfies it, correct the "
+                "rule; else loosen it, or if it states an equality, derive one of its columns from the others"
+            )
         return (
             f"{1 - self.kept / self.tried:.2%} of {self.tried:,} rows that were tried break rules or conditions: "
             f"{rules_in_words(self.shares())}. Loosen the rule; or if it states an equality, derive one of its columns "

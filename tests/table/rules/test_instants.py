@@ -36,6 +36,14 @@ class TestColumnsAsked:
             ("date_diff('second', a, b)", "u0 u1"),
             ("datediff('hours', a, b)", "u0 u1"),
             ("a IN (b)", "u0 u1"),
+            ("greatest(a, b) <= b", "u0 u1 u1"),
+            ("a <= coalesce(b, NULL, a)", "u0 u1 u0"),
+            ("epoch(least(a, b))", "u0 u1"),
+            ("date_diff('hour', a, ifnull(b, a))", "u0 u1"),
+            ("CASE WHEN dead THEN a ELSE b END > a", "u0 u1"),
+            # Each comparison of BETWEEN by itself.
+            ("a BETWEEN TIMESTAMP '2024-01-01' AND b", "u0 u1"),
+            ("a NOT BETWEEN b AND b + to_days(30)", "u0 u1"),
             # Wall clocks, of parts of a day, of constants, and beside a time without a zone.
             ("hour(a) = hour(b)", ""),
             ("a > TIMESTAMP '2024-01-01'", ""),
@@ -44,12 +52,38 @@ class TestColumnsAsked:
             ("date_diff('hour', a, local)", ""),
             ("extract(hour FROM a)", ""),
             ("date_trunc('day', a) = b", ""),
+            ("hour(coalesce(a, b)) = 1", ""),
+            ("coalesce(b, TIMESTAMP '2024-01-01') > TIMESTAMP '2023-01-01'", ""),
+            ("a BETWEEN TIMESTAMP '2024-01-01' AND TIMESTAMP '2024-02-01'", ""),
         ],
     )
     def test_two_zoned_columns_are_compared_as_points_in_time(self, text: str, instants: str) -> None:
         sql = read_expression(text, NAMES, ZONED).sql
 
         assert [word for word in ("u0", "u1", "u2", "u3") if word in sql] == sorted({*instants.split()})
+
+    def test_only_the_comparison_with_a_column_is_one_of_points_in_time(self) -> None:
+        sql = read_expression("a BETWEEN TIMESTAMP '2024-01-01' AND b", NAMES, ZONED).sql
+
+        assert "c0 >= " in sql
+        assert "u0 <= u1" in sql
+
+    @pytest.mark.parametrize(
+        ("text", "why"),
+        [
+            ("hour(greatest(a, b)) = 1", "it takes greatest of several times with a zone"),
+            ("least(a, b) > TIMESTAMP '2024-01-01'", "it takes least of several times with a zone"),
+            ("coalesce(b, TIMESTAMP '2024-01-01') >= a", "together with other values"),
+            ("greatest(a, local) <= b", "together with other values"),
+            ("epoch(coalesce(a, local)) > 0", "together with other values"),
+            ("a IN (b, TIMESTAMP '2024-01-01')", "together with other values"),
+            ("coalesce(a, b) BETWEEN TIMESTAMP '2024-01-01' AND b", "together with other values"),
+        ],
+    )
+    def test_what_would_mix_both_is_refused(self, text: str, why: str) -> None:
+        with pytest.raises(SchemaError, match=why):
+            read_expression(text, NAMES, ZONED)
+        read_expression(text, NAMES)
 
     def test_without_zones_nothing_changes(self) -> None:
         assert read_expression("b - a", NAMES).sql == "(c1 - c0)"
@@ -77,10 +111,10 @@ def completed(
     columns: dict[str, Column], derive: dict[str, str], frame: pd.DataFrame
 ) -> dict[str, list[object]]:
     rules = RowRules(Schema(columns, rules=Rules(derive=derive)))
-    cells = read(frame).columns
+    cells = rules.learned_table(read(frame, rules.schema))[0].columns
     rows, kept, _ = rules.completed(cells, len(frame), np.random.default_rng(0))
     assert kept.all()
-    assert not any(flags.any() for flags in rules.broken_by({**cells, **rows}, len(frame)).values())
+    assert not any(flags.any() for flags in rules.broken_by(rows, len(frame)).values())
     return {
         name: [
             None if gap else value
@@ -125,6 +159,17 @@ def test_lengths_and_copies_are_right_where_clocks_are_put_back(zone: str) -> No
     assert found["hours"] == [0.5, 0.5, 0.5]
     assert found["died"] == found["fell"] == [*moments[:2], None]
     assert found["day"] == [int(day.timestamp() * 1_000_000) for day in days]
+
+
+def test_the_later_time_is_the_later_one_where_clocks_are_put_back() -> None:
+    frame = pd.DataFrame({"a": STARTS, "b": STARTS + pd.Timedelta("30min")})
+    at = Datetime(*BOUNDS, timezone="Europe/Berlin")
+    required = ["greatest(a, b) = b", "a BETWEEN TIMESTAMP '2024-01-01' AND b", "coalesce(b, a) >= a"]
+    rules = RowRules(Schema(dict.fromkeys("ab", at), rules=Rules(require=required)))
+
+    broken = rules.broken_by(read(frame).columns, len(frame))
+
+    assert {rule: flags.tolist() for rule, flags in broken.items()} == dict.fromkeys(required, [False] * 3)
 
 
 def test_wall_clocks_of_another_zone_are_refused() -> None:

@@ -10,6 +10,7 @@ from syntabula.table.raw import PhysicalType
 from syntabula.table.rules.ordered_names import ordered_pairs, told, unordered
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import Date, Datetime, Numeric
+from syntabula.table.schema.plain_yaml import read_yaml
 
 DAYS = Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31))
 MOMENTS = (dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31))
@@ -78,3 +79,13 @@ def test_the_sentence_names_the_columns_and_the_rule() -> None:
 
     assert "'start' and 'end'; 'a_from' and 'a_to'" in text
     assert "order: [[start, end], [a_from, a_to]]" in text
+
+
+@pytest.mark.parametrize(
+    "name", ["start, UTC", "start: at", "the 'start'", 'a "start"', "start #1", "[start]", "on", "1"]
+)
+def test_the_rule_can_be_pasted_whatever_the_names(name: str) -> None:
+    text = told([(name, "end"), ("begin", "end")])
+
+    pasted = text[text.index("order: ") :].partition("`")[0]
+    assert read_yaml(pasted) == {"order": [[name, "end"], ["begin", "end"]]}

@@ -201,6 +201,89 @@ DERIVED = {
 }
 
 
+class TestWindows:
+    def frame(self):
+        rng = np.random.default_rng(3)
+        start = rng.integers(100, 900, N)
+        day = pd.Timestamp("2020-03-01") + pd.to_timedelta(rng.integers(0, 300, N), unit="D")
+        at = day + pd.to_timedelta(rng.integers(0, 24, N), unit="h")
+        stay = pd.to_timedelta(rng.integers(0, 31, N), unit="D")
+        return pd.DataFrame(
+            {
+                "start": start,
+                "end": start + rng.integers(-5, 11, N),
+                "day": day,
+                "gone": day + stay,
+                "at": at,
+                "until": at + pd.to_timedelta(rng.integers(0, 120, N), unit="min"),
+                "from": at.tz_localize("UTC"),
+                "to": at.tz_localize("UTC") + stay,
+            }
+        )
+
+    def columns(self):
+        year = (dt.datetime(2020, 1, 1), dt.datetime(2021, 6, 30))
+        days = Date(dt.date(2020, 1, 1), dt.date(2021, 12, 31))
+        zoned = Datetime(*year, timezone="Europe/Berlin", resolution="hour")
+        return {
+            "start": Numeric(0, 999, integer=True),
+            "end": Numeric(0, 999, integer=True),
+            "day": days,
+            "gone": days,
+            "at": Datetime(*year, resolution="minute"),
+            "until": Datetime(*year, resolution="minute"),
+            "from": zoned,
+            "to": zoned,
+        }
+
+    def test_columns_come_back_exactly_from_distances_with_their_bounds(self):
+        frame = self.frame()
+        found = schema(
+            self.columns(),
+            require=[
+                '"end" - start between -5 and 10',
+                "gone <= day + interval 30 day",
+                '"at" <= until and until - "at" <= interval 2 hour',
+                '"to" - "from" between interval 0 day and interval 30 day',
+            ],
+        )
+
+        rows, kept, broken = completed(found, learned(found, frame))
+
+        assert kept.all()
+        assert not broken
+        assert {
+            n: (c.lower, c.upper)
+            for n, c in found.learned_schema.columns.items()
+            if n in found.compiled.distances
+        } == {
+            "end": (-5, 10),
+            # Only the bounds of the columns keep one from long before the other.
+            "gone": (-730, 30),
+            "until": (0, 120),
+            "to": (0, 30 * 24),
+        }
+        original = read(frame, found.schema).columns
+        for name, column in rows.items():
+            expected, _ = plain_cells(found.schema[name], original[name])
+            np.testing.assert_array_equal(column.values, expected)
+
+    def test_decimals_keep_their_grid(self):
+        half = Numeric(0, 100, step=0.5)
+        found = schema({"a": half, "b": half}, require=["b - a > 0.5 and b - a < 3.2"])
+
+        assert found.learned_schema["b"] == Numeric(1.0, 3.0, step=0.5)
+
+    def test_records_outside_come_to_the_nearest_end(self):
+        days = Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31))
+        found = schema({"day": days, "gone": days}, require=["gone between day and day + 30"])
+        frame = pd.DataFrame(
+            {"day": pd.to_datetime(["2020-03-01"] * 2), "gone": pd.to_datetime(["2020-02-01", "2020-06-01"])}
+        )
+
+        assert learned(found, frame).columns["gone"].values.tolist() == [0, 30]
+
+
 class TestDerived:
     def found(self):
         return schema(DERIVED, derive={"total": "a + b", "weekday": "dayname(day)", "copy": "total"})

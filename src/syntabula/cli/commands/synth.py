@@ -90,19 +90,17 @@ def synth(
 
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
-        lost, coarse, others = release.lost_columns(), release.coarse_columns(), release.other_columns()
-        if (lost or coarse) and require_columns:
-            raise CommandError(
-                f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
-                "the budget is spent",
-                Exit.PRIVACY,
-            )
+        rescue = SavedOnFailure(release=release, out=out, rows=rows, seed=seed, saved=finished)
+        if require_columns:
+            _check_columns(release, rescue)
         progress("write", 1.0)
-        with SavedOnFailure(release=release, out=out, rows=rows, seed=seed, saved=finished) as rescue:
+        with rescue:
             if save is not None and not finished:
                 with writing(save) as temporary:
                     release.save(temporary)
                 rescue.saved = save
+            # These are judged by rows that are drawn, which may fail as well.
+            lost, coarse, others = release.lost_columns(), release.coarse_columns(), release.other_columns()
             with writing(out) as temporary:
                 drawn = release.sample_to(temporary, rows, seed=seed)
             if statement is not None:
@@ -153,6 +151,18 @@ def _release(
     from syntabula import load
 
     return load(finished)
+
+
+def _check_columns(release: Release, rescue: SavedOnFailure) -> None:
+    """Refuse a release of which a found column carries little or no information."""
+    with rescue:
+        lost, coarse = release.lost_columns(), release.coarse_columns()
+    if lost or coarse:
+        raise CommandError(
+            f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
+            "the budget is spent",
+            Exit.PRIVACY,
+        )
 
 
 def _check_no_release(save: Path, run: FilesOfRun, drawing: str) -> None:

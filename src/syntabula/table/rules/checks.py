@@ -6,25 +6,25 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from graphlib import CycleError, TopologicalSorter
 from itertools import combinations, pairwise
 
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
 from syntabula.table.database import identifier, quoted
 from syntabula.table.raw import PhysicalType, RawColumn
-from syntabula.table.rules.computed import as_declared, bound_as_number
+from syntabula.table.rules.computed import as_declared
 from syntabula.table.rules.contradictions import Stated, refuse_contradictions
+from syntabula.table.rules.distances import Distance, distances_of, holds_window, is_learned, sorted_by_needs
 from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
 from syntabula.table.rules.probes import tried_values
 from syntabula.table.rules.rules import Rules
+from syntabula.table.rules.stated_windows import StatedWindows
+from syntabula.table.rules.windows import are_comparable
 from syntabula.table.schema.columns import (
     Column,
-    Date,
     Datetime,
     Identifier,
-    Numeric,
     Ordered,
     Time,
     time_zone,
@@ -46,19 +46,6 @@ class Condition:
     rule: str
     expression: Expression
     learned: bool = False
-
-
-@dataclass(frozen=True)
-class Distance:
-    """What a column in an order is a distance from.
-
-    Attributes:
-        columns: Its neighbours in the order, up to one that is learned as it is; in their order.
-        upwards: Whether the column comes after these.
-    """
-
-    columns: tuple[str, ...]
-    upwards: bool
 
 
 @dataclass(frozen=True)
@@ -102,8 +89,15 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
     for condition in required:
         _check_usable(f"require {_short(condition.rule)}", condition.expression.columns, columns)
     derived = _in_order(derived, lambda name: derived[name].columns, _derived_cycle)
-    distances = _distances(rules, columns)
     _check_types(derived, required, columns)
+    windows = StatedWindows.of(columns, {c.rule: c.expression for c in required}, derived)
+    distances = distances_of(rules, columns, windows)
+    required = [
+        replace(c, learned=all(holds_window(window, distances) for window in windows.by_rule[c.rule]))
+        if c.rule in windows.by_rule
+        else c
+        for c in required
+    ]
     derived = {name: _in_zone(name, expression, columns) for name, expression in derived.items()}
     for name, expression in derived.items():
         found = _check_computable(f"derive for column {name!r}", expression, derived, columns)
@@ -152,11 +146,7 @@ def _check_chain(chain: Sequence[str], columns: Mapping[str, Column]) -> None:
             raise SchemaError(
                 f"rules: order names column {name!r}, which is {columns[name].kind}; order takes numbers, dates and times"
             )
-    families = {isinstance(columns[name], Numeric) for name in chain}
-    zones = {columns[n].timezone is None for n in chain if isinstance(columns[n], Datetime)}  # type: ignore[union-attr]
-    if zones == {False} and any(isinstance(columns[name], Date) for name in chain):
-        zones.add(True)
-    if len(families) > 1 or len(zones) > 1:
+    if not are_comparable([columns[name] for name in chain]):
         raise SchemaError(
             f"rules: order joins columns that cannot be compared ({', '.join(chain)}): give numbers, or dates and times "
             "that all have a time zone or all have none"
@@ -192,19 +182,7 @@ def _in_order(
     needs: Callable[[str], Iterable[str]],
     cycle: Callable[[Sequence[str]], str],
 ) -> dict[str, Expression]:
-    return {name: found[name] for name in _sorted(found, needs, cycle)}
-
-
-def _sorted(
-    names: Iterable[str], needs: Callable[[str], Iterable[str]], cycle: Callable[[Sequence[str]], str]
-) -> list[str]:
-    """Return names so that each comes after those that it needs; raises SchemaError for a cycle."""
-    listed = list(names)
-    graph = {name: [n for n in needs(name) if n in listed] for name in listed}
-    try:
-        return [*TopologicalSorter(graph).static_order()]
-    except CycleError as error:
-        raise SchemaError(cycle(error.args[1][:-1][::-1])) from None
+    return {name: found[name] for name in sorted_by_needs(found, needs, cycle)}
 
 
 def _stages(derived: Mapping[str, Expression]) -> tuple[tuple[str, ...], ...]:
@@ -221,50 +199,6 @@ def _derived_cycle(names: Sequence[str]) -> str:
     return f"rules: columns {shown} are derived from each other in a cycle; leave one of them to be learned"
 
 
-def _order_cycle(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names))
-    return (
-        f"rules: the orders of columns {shown} form a cycle, so they could only be equal; drop one of the orders, or "
-        "derive a column as a copy of the other"
-    )
-
-
-def _distances(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance]:
-    """Return the columns that are learned as distances; the first order that names a column decides.
-
-    An order is learned from its narrowest column on, in both directions: a distance from a wide one, such as from a day
-    of birth to a stay in hospital, would lead beyond the bounds of a narrow one.
-    """
-    before: dict[str, list[str]] = {}
-    found: dict[str, Distance | None] = {}
-    for chain in rules.order:
-        for first, second in pairwise(chain):
-            before.setdefault(second, []).append(first)
-    _sorted(
-        {*before, *(n for those in before.values() for n in those)}, lambda n: before.get(n, []), _order_cycle
-    )
-    for chain in rules.order:
-        learned = [name for name in chain if name not in rules.derive]
-        if not learned:
-            continue
-        anchor = next((n for n in learned if n in found), None) or min(
-            learned, key=lambda n: _width(columns[n])
-        )
-        found.setdefault(anchor, None)
-        middle = learned.index(anchor)
-        for place in range(middle + 1, len(learned)):
-            found.setdefault(learned[place], Distance(tuple(learned[middle:place]), upwards=True))
-        for place in reversed(range(middle)):
-            nearer = tuple(learned[place + 1 : middle + 1])
-            found.setdefault(learned[place], Distance(nearer, upwards=False))
-    return {name: distance for name, distance in found.items() if distance is not None}
-
-
-def _width(column: Column) -> float:
-    assert isinstance(column, Ordered)
-    return float(bound_as_number(column, "upper") - bound_as_number(column, "lower"))
-
-
 def _of_lists(
     rules: Rules, columns: Mapping[str, Column], distances: Mapping[str, Distance]
 ) -> list[Condition]:
@@ -272,7 +206,7 @@ def _of_lists(
     found = []
     for chain in rules.order:
         text = " AND ".join(f"{identifier(a)} <= {identifier(b)}" for a, b in combinations(chain, 2))
-        learned = all(_is_learned(*pair, distances) for pair in pairwise(chain))
+        learned = all(is_learned(*pair, distances) for pair in pairwise(chain))
         expression = _read("order", text, columns)
         found.append(Condition(" <= ".join(chain), expression, learned))
     for listed in rules.together:
@@ -306,14 +240,6 @@ def _in_zone(name: str, expression: Expression, columns: Mapping[str, Column]) -
         offset = zone.utcoffset(None) // dt.timedelta(microseconds=1)
         return replace(expression, sql=f"make_timestamptz(epoch_us(({sql})::TIMESTAMP) - {offset})")
     return replace(expression, sql=f"(({sql})::TIMESTAMP AT TIME ZONE {quoted(column.timezone)})")
-
-
-def _is_learned(first: str, second: str, distances: Mapping[str, Distance]) -> bool:
-    """Return whether neighbours in an order are in this order however they are drawn."""
-    up, down = distances.get(second), distances.get(first)
-    return (up is not None and up.upwards and up.columns[-1] == first) or (
-        down is not None and not down.upwards and down.columns[0] == second
-    )
 
 
 def _check_types(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
 from syntabula.table.database import connection
-from syntabula.table.rules.instants import compared_columns, given_columns
+from syntabula.table.rules.instants import compared_columns, given_columns, needs_splitting, objection
 
 MOST_CHARACTERS = 20_000
 MOST_NODES = 5_000
@@ -106,6 +107,18 @@ class Expression:
     gives_instant: bool = False
 
 
+def tree_of(text: str) -> dict[str, Any]:
+    """Return the tree of an expression; raises SchemaError if it cannot be parsed."""
+    return _parsed(text)[1]
+
+
+def sql_of(node: dict[str, Any]) -> str:
+    """Return the SQL of a part of an expression that passed."""
+    document, _ = _parsed("NULL")
+    document["statements"][0]["node"]["select_list"] = [node]
+    return _written(document)
+
+
 def alias(position: int) -> str:
     """Return the name of a column of the schema in what runs, by its position in the schema."""
     return f"c{position}"
@@ -143,10 +156,17 @@ def read_expression(
 def _read(text: str, names: tuple[str, ...], zoned: frozenset[str], for_zoned: bool) -> Expression:
     document, node = _parsed(text)
     nodes = _checked(node)
+    for one in nodes:
+        if needs_splitting(one, children_of, zoned):
+            _split(one)
+    nodes = _checked(node)
     only_compares = all(_is_comparison(one) for one in nodes)
-    compared = [part for one in nodes for part in compared_columns(one, [*_children(one)], zoned)]
-    given = given_columns(node, _children, zoned) if for_zoned else []
+    compared = [part for one in nodes for part in compared_columns(one, children_of, zoned)]
+    given = given_columns(node, children_of, zoned) if for_zoned else []
     instants = {id(one) for one in (*compared, *given)}
+    for one in nodes:
+        if (why := objection(one, children_of, zoned, instants)) is not None:
+            raise SchemaError(why)
     used: dict[str, None] = {}
     literals: dict[str, None] = {}
     for one in nodes:
@@ -161,10 +181,19 @@ def _read(text: str, names: tuple[str, ...], zoned: frozenset[str], for_zoned: b
     return Expression(text, tuple(used), _written(document), tuple(literals), only_compares, bool(given))
 
 
+def _split(node: dict[str, Any]) -> None:
+    """Make BETWEEN of a column two comparisons, of which each is one of points in time or of wall clocks."""
+    _, both = _parsed("0 >= 0 AND 0 <= 0")
+    for part, end in zip(both["children"], ("lower", "upper"), strict=True):
+        part |= {"left": deepcopy(node["input"]), "right": node[end]}
+    node.clear()
+    node.update(both)
+
+
 def _is_comparison(node: Mapping[str, Any]) -> bool:
     kind, detail = node["class"], node["type"]
     if kind in ("CAST", "TYPE"):
-        return all(child["class"] in ("CONSTANT", "TYPE") for child in _children(node))
+        return all(child["class"] in ("CONSTANT", "TYPE") for child in children_of(node))
     if kind == "OPERATOR":
         return detail not in ("OPERATOR_COALESCE", "OPERATOR_NULLIF")
     return kind in ("CONSTANT", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "BETWEEN")
@@ -230,7 +259,7 @@ def _checked(root: dict[str, Any]) -> list[dict[str, Any]]:
             raise SchemaError(f"it has more than {MOST_NODES:,} parts; shorten it")
         _check_node(node)
         found.append(node)
-        left += [(child, level + 1) for child in _children(node)]
+        left += [(child, level + 1) for child in children_of(node)]
     return found
 
 
@@ -283,7 +312,7 @@ def _check_type(node: Mapping[str, Any]) -> None:
         raise SchemaError(f"it casts to {name!r} with arguments, which a rule cannot; drop them")
 
 
-def _children(node: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def children_of(node: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the expressions directly below a node; anything else in it must be known."""
     for key, value in node.items():
         yield from _within(key, value)

@@ -2,39 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 Node = dict[str, Any]
+Children = Callable[[Node], Iterable[Node]]
 
 _SINCE_1970 = frozenset({"epoch", "epoch_ms", "epoch_us"})
-_CHOICES = frozenset({"greatest", "least", "ifnull"})
+_EXTREMES = frozenset({"greatest", "least"})
+_CHOICES = _EXTREMES | {"ifnull"}
 _DIFFERENCES = frozenset({"date_diff", "datediff", "date_sub", "datesub"})
 _PARTS = frozenset({"date_part", "datepart"})
 _CLOCK_UNITS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
 """Of these a difference of points in time has as many whatever the zone; days and longer ones are those of calendars."""
 
 
-def compared_columns(node: Node, parts: Sequence[Node], zoned: frozenset[str]) -> Sequence[Node]:
+def compared_columns(node: Node, children: Children, zoned: frozenset[str]) -> Sequence[Node]:
     """Return the columns of times with a zone that a node compares, subtracts, or counts from 1970.
+
+    They may stand in CASE, COALESCE, GREATEST and the like, of which the value is one of them.
 
     Args:
         node: A node of the tree of an expression.
-        parts: The expressions directly below it.
+        children: Returns the expressions directly below a node.
         zoned: Names of the columns of times with a zone.
     """
-    function = _function(node)
-    asks = node["class"] in ("COMPARISON", "BETWEEN") or node["type"] in ("COMPARE_IN", "COMPARE_NOT_IN")
-    asks |= function in _SINCE_1970 or (function == "-" and len(parts) == 2)
-    if function in _DIFFERENCES | _PARTS and parts:
-        unit, parts = _text(parts[0]).lower(), parts[1:]
-        asks = unit.removesuffix("s") in _CLOCK_UNITS if function in _DIFFERENCES else unit == "epoch"
-    return parts if asks and _are_columns(parts, zoned) else []
+    return instants_among(_asked(node, [*children(node)]), children, zoned)
 
 
-def given_columns(
-    root: Node, children: Callable[[Node], Iterable[Node]], zoned: frozenset[str]
-) -> Sequence[Node]:
+def instants_among(parts: Sequence[Node], children: Children, zoned: frozenset[str]) -> Sequence[Node]:
+    """Return the columns of which some parts that are compared are one, if all these are of times with a zone."""
+    found = [value for part in parts for value in _values(part, children)]
+    return found if _are_columns(found, zoned) else []
+
+
+def needs_splitting(node: Node, children: Children, zoned: frozenset[str]) -> bool:
+    """Return whether a node is BETWEEN of a column, and only one of its comparisons is one of points in time."""
+    if node["class"] != "BETWEEN" or not _are_columns([node["input"]], zoned):
+        return False
+    ends = [_holds_zoned(node[end], children, zoned) for end in ("lower", "upper")]
+    return any(ends) and not compared_columns(node, children, zoned)
+
+
+def objection(node: Node, children: Children, zoned: frozenset[str], instants: Collection[int]) -> str | None:
+    """Return why a node cannot choose or compare points in time as it should, and what to do; None if it can.
+
+    Args:
+        node: A node of the tree of an expression.
+        children: Returns the expressions directly below a node.
+        zoned: Names of the columns of times with a zone.
+        instants: Identities of the columns that are taken as points in time.
+    """
+    parts = [*children(node)]
+    if function_of(node) in _EXTREMES:
+        columns = [one for one in _values(node, children) if _are_columns([one], zoned)]
+        if len(columns) > 1 and any(id(one) not in instants for one in columns):
+            return (
+                f"it takes {function_of(node)} of several times with a zone where their wall clocks are asked for, whose "
+                "order is another one; choose by CASE WHEN with a comparison of two columns"
+            )
+    asked = _asked(node, parts)
+    if instants_among(asked, children, zoned):
+        return None
+    with_zone = [part for part in asked if _holds_zoned(part, children, zoned)]
+    mixed = any(not _are_columns(_values(part, children), zoned) for part in with_zone)
+    several = node["class"] == "BETWEEN" or node["type"] in ("COMPARE_IN", "COMPARE_NOT_IN")
+    alone = len(asked) == 1
+    if (mixed and (alone or len(with_zone) > 1)) or (several and len(with_zone) > 1):
+        return (
+            "it compares or counts times with a zone together with other values, such as constants: points in time and "
+            "wall clocks cannot be told apart there; write a comparison for each, joined by AND or OR"
+        )
+    return None
+
+
+def given_columns(root: Node, children: Children, zoned: frozenset[str]) -> Sequence[Node]:
     """Return the columns of which an expression's value is one, if it is one of times with a zone or missing.
 
     Args:
@@ -46,13 +88,29 @@ def given_columns(
     return found if _are_columns(found, zoned) else []
 
 
-def _values(node: Node, children: Callable[[Node], Iterable[Node]]) -> list[Node]:
+def _asked(node: Node, parts: Sequence[Node]) -> Sequence[Node]:
+    """Return the parts of a node that it compares, subtracts, or counts from 1970."""
+    function = function_of(node)
+    asks = node["class"] in ("COMPARISON", "BETWEEN") or node["type"] in ("COMPARE_IN", "COMPARE_NOT_IN")
+    asks |= function in _SINCE_1970 or (function == "-" and len(parts) == 2)
+    if function in _DIFFERENCES | _PARTS and parts:
+        unit, parts = constant_text(parts[0]).lower(), parts[1:]
+        asks = unit.removesuffix("s") in _CLOCK_UNITS if function in _DIFFERENCES else unit == "epoch"
+    return parts if asks else []
+
+
+def _holds_zoned(part: Node, children: Children, zoned: frozenset[str]) -> bool:
+    """Return whether the value of a part may be a column of times with a zone."""
+    return any(_are_columns([value], zoned) for value in _values(part, children))
+
+
+def _values(node: Node, children: Children) -> list[Node]:
     """Return the parts of which a node's value is one, or else missing: the values of CASE and the like, or the node."""
     if node["class"] == "CASE":
         inner = [*(check["then_expr"] for check in node["case_checks"]), node["else_expr"]]
-    elif node["type"] == "OPERATOR_COALESCE" or _function(node) in _CHOICES:
+    elif node["type"] == "OPERATOR_COALESCE" or function_of(node) in _CHOICES:
         inner = [*children(node)]
-    elif _function(node) == "if":
+    elif function_of(node) == "if":
         inner = [*children(node)][1:]
     elif _is_null(node):
         return []
@@ -69,7 +127,7 @@ def _is_null(node: Node) -> bool:
     return literal.get("kind") == "NULL_LITERAL" or bool(value.get("is_null"))
 
 
-def _text(node: Node) -> str:
+def constant_text(node: Node) -> str:
     """Return the text of a constant; empty for another node."""
     if node["class"] != "CONSTANT":
         return ""
@@ -77,7 +135,8 @@ def _text(node: Node) -> str:
     return str(constant.get("text", constant.get("value", "")))
 
 
-def _function(node: Node) -> str | None:
+def function_of(node: Node) -> str | None:
+    """Return the name of a function in lower case; None for another node."""
     return str(node["function_name"]).lower() if node["class"] == "FUNCTION" else None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from syntabula.table.raw import PhysicalType
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import Column, Date, Datetime
+from syntabula.table.schema.plain_yaml import write_line
 
 _PAIRS = (
     "start end",
@@ -105,11 +106,11 @@ def unordered(
 def told(pairs: Sequence[tuple[str, str]]) -> str:
     """Return a sentence on pairs that no rule joins, with the remedy."""
     listed = "; ".join(f"{a!r} and {b!r}" for a, b in pairs)
-    order = ", ".join(f"[{a}, {b}]" for a, b in pairs)
+    order = write_line([[*pair] for pair in pairs])
     return (
         f"columns {listed}: a start and an end by their names, but no rule says that the first never comes after the "
         "second, so in many synthetic rows it does; if that is known never to happen, state it in a schema that declares "
-        f"both (`rules:`, `order: [{order}]`)"
+        f"both (`rules:`, `order: {order}`)"
     )
 
 

@@ -2,8 +2,9 @@
 
 Derived columns are left out of what is learned. Of the columns in an order, the narrowest is learned as it is. A later
 one is learned as its distance from the largest of those between that are present, an earlier one from the smallest;
-if none is present, from the first or last value that they can have. Distances are at least 0. All of this is done
-record by record, so neighbouring tables stay neighbours.
+if none is present, from the first or last value that they can have. Distances are at least 0. A column that rules
+keep within a window around another one, such as the 30 days after it, is learned as its distance too, which has the
+window's bounds. All of this is done record by record, so neighbouring tables stay neighbours.
 """
 
 from __future__ import annotations
@@ -76,12 +77,10 @@ class RowRules:
         return self.schema.with_columns(columns, rules=None)
 
     def distance(self, name: str) -> Numeric:
-        """Return the declaration of a column's distance from its neighbours, whose bounds follow from theirs."""
+        """Return the declaration of a column's distance from its neighbours; bounds follow from theirs and from rules."""
         distance = self.compiled.distances[name]
         column, others = self._ordered(name), [self._ordered(n) for n in distance.columns]
         observed = any(c.provenance == "observed" for c in (column, *others))
-        farthest = bound_as_number(column, "upper" if distance.upwards else "lower")
-        reach = abs(farthest - self._reference(name))
         shared: dict[str, Any] = {
             "nullable": column.nullable,
             "provenance": "observed" if observed else column.provenance,
@@ -89,13 +88,37 @@ class RowRules:
             "atoms": None if column.atoms is None else (),
         }
         if not isinstance(column, Numeric):
-            return Numeric(0, max(int(reach // self._unit(name)), 0), integer=True, **shared)
+            unit = self._unit(name)
+            least, most = (bound // unit for bound in self._reach(name, Fraction(unit)))
+            return Numeric(int(least), int(most), integer=True, **shared)
         numbers = [c for c in (column, *others) if isinstance(c, Numeric)]
         units = None if any(c.grid() is None for c in numbers) else [c.unit for c in numbers]
         whole = all(c.integer for c in numbers)
-        return Numeric(
-            0, max(reach, 0) + 0 if whole else float(max(reach, 0)), **shared, **_grid(units, whole=whole)
-        )
+        ends = self._reach(name, None if units is None else reduce(_common, units))
+        least, most = map(int if whole else float, ends)
+        return Numeric(least, most, **shared, **_grid(units, whole=whole))
+
+    def _reach(self, name: str, unit: Fraction | None) -> tuple[Any, Any]:
+        """Return the smallest and the largest distance that the bounds of columns and the rules allow.
+
+        Args:
+            name: A column that is learned as a distance.
+            unit: Distance between neighbouring distances; None if there are any.
+        """
+        distance = self.compiled.distances[name]
+        near, far = ("lower", "upper") if distance.upwards else ("upper", "lower")
+        most = max(abs(bound_as_number(self._ordered(name), far) - self._reference(name)), 0) + 0
+        others = [bound_as_number(self._ordered(n), far) for n in distance.columns]
+        nearest = bound_as_number(self._ordered(name), near)
+        least = -max(*(abs(other - nearest) for other in others), 0) if distance.least != 0 else 0
+        if distance.least is not None and distance.least > least:
+            least = distance.least if unit is None else math.ceil(distance.least / unit) * unit
+        stated = distance.most
+        if stated is not None and stated < most:
+            stated = stated if unit is None else math.floor(stated / unit) * unit
+            # Where no distance is left, no row satisfies the rules, which is said elsewhere.
+            most = stated if stated >= least else most
+        return least, most
 
     def learned_table(self, table: RawTable) -> tuple[RawTable, dict[str, int]]:
         """Return what is learned of a table, and for each column in an order how many of its values were clipped."""
@@ -112,14 +135,16 @@ class RowRules:
         base = self._base(name, cells)
         unit = self._unit(name)
         above = values - base if self.compiled.distances[name].upwards else base - values
-        distance = np.maximum(above, 0)
         declared = self.distance(name)
         if declared.integer:
-            distance = np.floor_divide(distance, unit) if unit > 1 else distance
-            points: NDArray[Any] = np.asarray(distance, dtype=np.int64)
+            distance = np.floor_divide(above, unit) if unit > 1 else above
+            points: NDArray[Any] = np.clip(
+                distance.astype(np.int64), int(declared.lower), int(declared.upper)
+            )
             physical = PhysicalType("integer", "int64")
         else:
-            points, physical = distance.astype(np.float64), PhysicalType("float", "float64")
+            points = np.clip(above.astype(np.float64), declared.lower, declared.upper)
+            physical = PhysicalType("float", "float64")
         return RawColumn(np.where(present, points, 0), ~present, physical, raw.unreadable), clipped
 
     def _base(self, name: str, cells: Cells) -> NDArray[Any]:

@@ -25,7 +25,8 @@ class Rules:
     are put in double quotes. In a schema file, expressions with a comma, a colon or double quotes are put in single
     quotes. A missing cell makes most expressions missing; a condition that is missing counts as satisfied. A time with
     a zone is its zone's wall-clock time; but two columns of such times are compared and subtracted as points in time, by
-    `date_diff` in hours and shorter units too, and `epoch` counts from a point in time.
+    `date_diff` in hours and shorter units too, and `epoch` counts from a point in time. So are those that COALESCE, CASE,
+    GREATEST and LEAST choose from.
 
     Attributes:
         derive: Columns that follow from others, each with its expression, such as `total: part_a + part_b` or
@@ -34,7 +35,9 @@ class Rules:
             synthetic row, rounded as declared.
         order: Lists of columns of numbers, dates or times that never decrease from one to the next, such as
             `[start, end]`. The one with the narrowest bounds is learned as it is, and the others as distances from it.
-        require: Conditions that every row satisfies, such as `not (service = 'none' and extra <> 'none')`.
+        require: Conditions that every row satisfies, such as `not (service = 'none' and extra <> 'none')`. A column that
+            they keep within a window around another one, as `discharge <= admission + interval 30 day` and
+            `b - a between 0 and 10` do, is learned as its distance from it.
         together: Lists of nullable columns that are missing in the same rows, such as `[started, ended]`.
         provenance: Source of the rules: stated (`public`) or taken from the data (`observed`, which the guarantee does
             not cover).

@@ -105,6 +105,19 @@ def write_yaml(document: Any, *, short: bool = False) -> str:
     )
 
 
+def write_line(value: Any) -> str:
+    """Return a value as one line of YAML that `read_yaml` reads back, if no text in it has line ends."""
+    written = yaml.dump(
+        value,
+        Dumper=_PlainDumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=2**30,
+        default_flow_style=True,
+    )
+    return str(written).strip()
+
+
 class _Reader:
     """Builds a document from the events of a parser; refuses deep nesting and aliases."""
 

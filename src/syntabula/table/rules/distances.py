@@ -1,0 +1,156 @@
+"""Columns that are learned as distances from others: those in an order, and those that a rule keeps near another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+from syntabula.errors import SchemaError
+from syntabula.table.rules.computed import bound_as_number
+from syntabula.table.rules.rules import Rules
+from syntabula.table.rules.stated_windows import StatedWindows
+from syntabula.table.rules.windows import Window
+from syntabula.table.schema.columns import Column, Ordered
+
+
+@dataclass(frozen=True)
+class Distance:
+    """What a column in an order, or near another one, is a distance from.
+
+    Attributes:
+        columns: Its neighbours in the order, up to one that is learned as it is; in their order.
+        upwards: Whether the column comes after these.
+        least: Smallest distance; of days and times, in microseconds. None if only the bounds of the columns say.
+        most: Largest distance.
+    """
+
+    columns: tuple[str, ...]
+    upwards: bool
+    least: Fraction | None = Fraction(0)
+    most: Fraction | None = None
+
+
+def distances_of(rules: Rules, columns: Mapping[str, Column], windows: StatedWindows) -> dict[str, Distance]:
+    """Return the columns that are learned as distances, each after those that it is a distance from.
+
+    The first order that names a column decides. An order is learned from its narrowest column on, in both directions: a
+    distance from a wide one, such as from a day of birth to a stay in hospital, would lead beyond the bounds of a narrow
+    one. Where rules bound the distance, its bounds are theirs.
+
+    Raises:
+        SchemaError: If orders form a cycle.
+    """
+    found = _in_orders(rules, columns)
+    for window in windows.near():
+        _add_near(window, found, rules, columns)
+    return {
+        name: _narrowed(name, distance, windows, rules, columns)
+        for name, distance in found.items()
+        if distance is not None
+    }
+
+
+def is_learned(first: str, second: str, distances: Mapping[str, Distance]) -> bool:
+    """Return whether neighbours in an order are in this order however they are drawn."""
+    up, down = distances.get(second), distances.get(first)
+    return (up is not None and up.upwards and up.columns[-1] == first) or (
+        down is not None and not down.upwards and down.columns[0] == second
+    )
+
+
+def holds_window(window: Window, distances: Mapping[str, Distance]) -> bool:
+    """Return whether two columns are within a window however they are drawn."""
+    for one in (window, window.turned()):
+        for name, other, upwards in ((one.last, one.first, True), (one.first, one.last, False)):
+            distance = distances.get(name)
+            if distance is not None and distance.columns == (other,) and distance.upwards is upwards:
+                own = Window(one.first, one.last, distance.least, distance.most)
+                return own.narrowed(one) == own
+    return False
+
+
+def sorted_by_needs(
+    names: Iterable[str], needs: Callable[[str], Iterable[str]], cycle: Callable[[Sequence[str]], str]
+) -> list[str]:
+    """Return names so that each comes after those that it needs; raises SchemaError for a cycle."""
+    listed = list(names)
+    graph = {name: [n for n in needs(name) if n in listed] for name in listed}
+    try:
+        return [*TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        raise SchemaError(cycle(error.args[1][:-1][::-1])) from None
+
+
+def _in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance | None]:
+    """Return the distances of columns in orders; None for those that are learned as they are."""
+    before: dict[str, list[str]] = {}
+    found: dict[str, Distance | None] = {}
+    for chain in rules.order:
+        for first, second in pairwise(chain):
+            before.setdefault(second, []).append(first)
+    named = {*before, *(n for those in before.values() for n in those)}
+    sorted_by_needs(named, lambda n: before.get(n, []), _order_cycle)
+    for chain in rules.order:
+        learned = [name for name in chain if name not in rules.derive]
+        if not learned:
+            continue
+        anchor = next((n for n in learned if n in found), None) or min(
+            learned, key=lambda n: _width(columns[n])
+        )
+        found.setdefault(anchor, None)
+        middle = learned.index(anchor)
+        for place in range(middle + 1, len(learned)):
+            found.setdefault(learned[place], Distance(tuple(learned[middle:place]), upwards=True))
+        for place in reversed(range(middle)):
+            nearer = tuple(learned[place + 1 : middle + 1])
+            found.setdefault(learned[place], Distance(nearer, upwards=False))
+    return found
+
+
+def _add_near(
+    window: Window, found: dict[str, Distance | None], rules: Rules, columns: Mapping[str, Column]
+) -> None:
+    """Learn one of two columns as a distance from the other, unless both are learned in another way already."""
+    pair = sorted((window.first, window.last), key=lambda n: (n not in found, _width(columns[n])))
+    for anchor, other in (pair, pair[::-1]):
+        if other not in found and _is_there(anchor, other, rules, columns):
+            found.setdefault(anchor, None)
+            found[other] = Distance((anchor,), upwards=other == window.last, least=None)
+            return
+
+
+def _is_there(anchor: str, name: str, rules: Rules, columns: Mapping[str, Column]) -> bool:
+    """Return whether a column has a value wherever another has one, so that the distance between them has its bounds."""
+    return not columns[anchor].nullable or any({anchor, name} <= {*names} for names in rules.together)
+
+
+def _narrowed(
+    name: str, distance: Distance, windows: StatedWindows, rules: Rules, columns: Mapping[str, Column]
+) -> Distance:
+    """Return a distance with the bounds that windows state."""
+    for anchor in distance.columns:
+        if not _is_there(anchor, name, rules, columns):
+            continue
+        first, last = (anchor, name) if distance.upwards else (name, anchor)
+        window = windows.between(first, last).narrowed(Window(first, last, distance.least, distance.most))
+        # From the nearest of several columns the distance is smaller than from any one of them.
+        least = window.least if len(distance.columns) == 1 else distance.least
+        if window.most is None or least is None or least <= window.most:
+            distance = replace(distance, least=least, most=window.most)
+    return distance
+
+
+def _order_cycle(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names))
+    return (
+        f"rules: the orders of columns {shown} form a cycle, so they could only be equal; drop one of the orders, or "
+        "derive a column as a copy of the other"
+    )
+
+
+def _width(column: Column) -> float:
+    assert isinstance(column, Ordered)
+    return float(bound_as_number(column, "upper") - bound_as_number(column, "lower"))

@@ -1,0 +1,81 @@
+"""Which columns are learned as distances, from which others, and within which bounds."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from syntabula import Date, Numeric, Rules
+from syntabula.table.rules.checks import compiled
+from syntabula.table.rules.distances import Distance, holds_window, is_learned
+from syntabula.table.rules.windows import Window
+from syntabula.table.schema.columns import Column
+
+DAY = 86_400_000_000
+WIDE = Date(dt.date(1920, 1, 1), dt.date(2024, 1, 1))
+STAYS = Date(dt.date(2020, 1, 1), dt.date(2024, 1, 1))
+OPEN = Date(dt.date(2020, 1, 1), dt.date(2024, 1, 1), nullable=True)
+
+
+def distances(columns: dict[str, Column], **rules: object) -> dict[str, Distance]:
+    return dict(compiled(Rules(**rules), columns).distances)  # type: ignore[arg-type]
+
+
+class TestWindows:
+    def test_the_later_of_two_equally_wide_columns_is_learned_as_the_distance(self) -> None:
+        found = distances({"b": STAYS, "a": STAYS}, require=["b between a and a + 30"])
+
+        assert found == {"b": Distance(("a",), upwards=True, least=0, most=30 * DAY)}
+
+    def test_the_wider_one_is_learned_as_the_distance(self) -> None:
+        found = distances({"a": WIDE, "b": STAYS}, require=["b between a and a + 30"])
+
+        assert found == {"a": Distance(("b",), upwards=False, least=0, most=30 * DAY)}
+
+    def test_a_bound_on_one_side_leaves_the_other_to_the_columns(self) -> None:
+        found = distances({"a": STAYS, "b": STAYS}, require=["b <= a + 30"])
+
+        assert found == {"b": Distance(("a",), upwards=True, least=None, most=30 * DAY)}
+
+    def test_distances_in_an_order_have_their_bounds(self) -> None:
+        columns = {"born": WIDE, "a": STAYS, "b": STAYS}
+        rules = {"order": [["born", "a", "b"]], "require": ["b <= a + 30", "a >= born + 7"]}
+
+        found = distances(columns, **rules)
+
+        assert found["b"] == Distance(("a",), upwards=True, least=0, most=30 * DAY)
+        assert found["born"] == Distance(("a",), upwards=False, least=7 * DAY)
+
+    def test_windows_that_hang_together_are_learned_one_after_another(self) -> None:
+        columns = dict.fromkeys("abc", STAYS)
+
+        found = distances(columns, require=["b between a and a + 30", "c between b and b + 7"])
+
+        assert found["b"].columns == ("a",)
+        assert found["c"].columns == ("b",)
+        assert [*found] == ["b", "c"]
+
+    def test_a_column_that_may_be_missing_alone_is_no_start(self) -> None:
+        rule = ["b between a and a + 30"]
+
+        assert [*distances({"a": OPEN, "b": STAYS}, require=rule)] == ["a"]
+        assert [*distances({"a": STAYS, "b": OPEN}, require=rule)] == ["b"]
+        assert not distances({"a": OPEN, "b": OPEN}, require=rule)
+        assert [*distances({"a": OPEN, "b": OPEN}, require=rule, together=[["a", "b"]])] == ["b"]
+
+    def test_plain_comparisons_are_learned_as_before(self) -> None:
+        number = Numeric(0, 100, integer=True)
+
+        assert not distances({"a": STAYS, "b": STAYS, "m": number, "n": number}, require=["a <= b", "m <= n"])
+
+
+def test_a_condition_that_distances_hold_is_known_to_be_learned() -> None:
+    columns = dict.fromkeys("ab", STAYS)
+    alone, beside = "b between a and a + 30", "b >= a and a > DATE '2021-01-01'"
+
+    found = compiled(Rules(require=[alone, beside]), columns)
+
+    assert {c.rule: c.learned for c in found.conditions} == {alone: True, beside: False}
+    assert holds_window(Window("a", "b", None, 30 * DAY), found.distances)
+    assert holds_window(Window("b", "a", -30 * DAY, None), found.distances)
+    assert not holds_window(Window("a", "b", None, 29 * DAY), found.distances)
+    assert is_learned("a", "b", found.distances)
