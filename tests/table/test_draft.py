@@ -16,7 +16,7 @@ from sample_columns import raw
 from syntabula.errors import SchemaError
 from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import draft_schema
-from syntabula.table.frames.text_times import with_times_read
+from syntabula.table.frames.text_limits import with_texts_read
 from syntabula.table.raw import Origin, RawTable
 from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric, Time
 
@@ -27,7 +27,7 @@ def draft_one(raw_column, name="x"):
     schema, notes = draft_schema(values)
     assert schema.observed_columns == (name,)
     if not isinstance(schema[name], Identifier):
-        _, coercions = Codec.plan(schema).encode(with_times_read(values), strict=True)
+        _, coercions = Codec.plan(schema).encode(with_texts_read(values), strict=True)
         assert not coercions
     return schema[name], notes
 
@@ -140,12 +140,46 @@ class TestNotes:
 
         assert any("declare it numeric, with the `format`" in note for note in notes) == bool(noted)
 
-    def test_numbers_with_limits_among_them_are_pointed_out(self):
-        _, limits = draft_one(raw("text", ["<0.5", *(f"{n / 10}" for n in range(5, 99))] * 3))
+    def test_numbers_with_texts_among_them_are_pointed_out(self):
+        _, mixed = draft_one(raw("text", ["trace", *(f"{n / 10}" for n in range(5, 99))] * 3))
         _, codes = draft_one(raw("text", ["X", *(f"{n:03d}" for n in range(5, 99))] * 3))
 
-        assert any("holds numbers and some texts" in note for note in limits)
+        assert any("with these texts as `texts`" in note for note in mixed)
         assert not any("holds numbers and some texts" in note for note in codes)
+
+    @pytest.mark.parametrize(
+        ("numbers", "limits", "found"),
+        [
+            (
+                [f"{n / 10:g}" for n in range(5, 99)],
+                ["<0.5", ">9.8"],
+                {"lower": 0.5, "upper": 9.8, "decimals": 1},
+            ),
+            ([f"{n}" for n in range(5, 99)], ["< 5"], {"lower": 5, "upper": 98, "integer": True}),
+            ([f"{n}" for n in range(905, 960)], ["<LOD"], {"lower": 905, "upper": 959, "integer": True}),
+            (
+                [f"{n / 100:.2f}".replace(".", ",") for n in range(105, 199)],
+                ["≤1,05"],
+                {"lower": 1.05, "upper": 1.98, "decimals": 2, "format": "1234,50"},
+            ),
+        ],
+    )
+    def test_numbers_with_limits_are_numbers_with_texts_beside_them(self, numbers, limits, found):
+        column, notes = draft_one(raw("text", [*limits, *numbers] * 2))
+        nullable, _ = draft_one(raw("text", [None, *limits, *numbers]))
+
+        form = {"format": "1234.5"} if "decimals" in found else {}
+        assert column == observed(Numeric, **(form | found), texts=tuple(limits))
+        assert nullable == observed(Numeric, **(form | found), texts=tuple(limits), nullable=True)
+        assert not any(limit in note for note in notes for limit in limits)
+
+    def test_numbers_and_limits_of_a_workbook_are_drafted_too(self):
+        cells = pandas.Series(["<0.5", *(n / 10 for n in range(5, 99)), 7, None], dtype=object)
+
+        schema, _ = draft_schema(pandas.DataFrame({"x": cells}))
+
+        assert schema["x"].texts == ("<0.5",)
+        assert (schema["x"].lower, schema["x"].upper, schema["x"].nullable) == (0.5, 9.8, True)
 
     def test_days_among_other_texts_stay_categories(self):
         column, _ = draft_one(raw("text", ["2020-01-01", "2020-01-02", "unknown"] * 9))

@@ -23,7 +23,7 @@ from syntabula.report.cards import MOST_IN_MAP, MOST_PAIRS, Cards
 from syntabula.report.differences import differences
 from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
 from syntabula.table.draft import whole_schema
-from syntabula.table.frames.text_times import with_times_read
+from syntabula.table.frames.text_limits import with_texts_read
 from syntabula.table.read import read
 from syntabula.table.schema.schema import as_schema
 
@@ -141,7 +141,7 @@ def make_report(
     findings = read_attacks(attacks)
     show("read the tables", 0.0)
     declared = None if schema is None else as_schema(schema)
-    original = with_times_read(read(real, declared), declared)
+    original = with_texts_read(read(real, declared), declared)
     kinds = whole_schema(original, declared)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=kinds)
     if tables.real.n_rows < 2:

@@ -92,7 +92,7 @@ def is_coarse(name: str, codec: Codec, model: Model) -> bool:
     column, bins, roundness = codec.schema[name], codec.bins[name], codec.roundness.get(name)
     assert isinstance(column, Ordered)
     lower, upper, integer = column.span()
-    parts, held = _parts(name, bins.size + column.nullable, model)
+    parts, held = _parts(name, column.n_codes(bins), model)
     parts, held = parts[: bins.size], held[: bins.size]
     distinct, codes, counts = np.unique(parts[held], return_inverse=True, return_counts=True)
     if distinct.size >= FEWEST_PARTS or (integer and upper - lower < distinct.size):
