@@ -148,6 +148,7 @@ def make_report(
         raise ArgumentError("the real table has a single row; a report needs two or more")
     loaded = None if release is None else _loaded(release, tables)
     statement = None if loaded is None else loaded.privacy
+    empty = {} if loaded is None else loaded.empty_categories()
     if loaded is not None and tables.rules is None:
         tables = replace(tables, rules=loaded.rules)
     warn_caller(PrivacyWarning(NOT_PRIVATE))
@@ -174,6 +175,7 @@ def make_report(
         "attacks": [facts for facts in findings if "auc" in facts],
         "disclosures": [(facts, words.disclosure_scale(facts)) for facts in findings if "auc" not in facts],
         "statement": statement,
+        "empty": words.of_empty_categories(empty, loaded.schema.columns) if loaded and empty else "",
         "method": plane,
     }
     show("lay out the rows", 0.8)

@@ -91,6 +91,7 @@ def synth(
     with console.progress() as progress:
         release = _release(finished, request, progress, table, schema, strict=strict)
         lost, coarse, others = release.lost_columns(), release.coarse_columns(), release.other_columns()
+        empty = release.empty_categories()
         if (lost or coarse) and require_columns:
             raise CommandError(
                 f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
@@ -124,6 +125,7 @@ def synth(
         "lost_columns": lost,
         "coarse_columns": coarse,
         "other_columns": others,
+        "empty_categories": empty,
         "statement": release.privacy.to_json(),
     }
     console.result(release.privacy.text(), facts)
@@ -131,7 +133,7 @@ def synth(
         console.note(
             _of_others([name for name in release.schema if name not in schema], request.observed, release)
         )
-    for sentence in (*_of_poor(lost, coarse, release), *_of_rare(others)):
+    for sentence in (*_of_poor(lost, coarse, release), *_of_rare(others), *_of_empty(empty, release)):
         console.note(f"note: {sentence}")
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
@@ -218,6 +220,14 @@ def _of_rare(others: dict[str, float]) -> Iterator[str]:
         'the categories of many rows were too rare to be found, so that these hold "other": '
         f"{', '.join(shown[:20])}; declare their categories in a schema, or raise epsilon"
     )
+
+
+def _of_empty(empty: dict[str, int], release: Release) -> Iterator[str]:
+    """Say which columns have declared categories that never come out, and what to do."""
+    if empty:
+        from syntabula.report.words import of_empty_categories
+
+        yield of_empty_categories(empty, release.schema.columns)
 
 
 def _shown(names: list[str]) -> str:
