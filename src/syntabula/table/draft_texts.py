@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from syntabula.table.new_keys import FEW_VALUES, MANY_VALUES, hardly_repeat, identifier_of
-from syntabula.table.raw import RawColumn, RepeatedTexts
+from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Categorical, Column, Identifier
 from syntabula.table.schema.text_formats import SIGN
 
@@ -38,7 +38,7 @@ _MIXED_NOTE = (
 def drafted_text(raw: RawColumn) -> tuple[Column, str | None]:
     """Return the domain of a column of texts, and a note about it that shows none of them."""
     values: NDArray[Any] = raw.values[~raw.missing]
-    nullable, order = bool(values.size < raw.missing.size or not values.size), _order_of(raw)
+    nullable = bool(values.size < raw.missing.size or not values.size)
     labels = set(values.tolist())
     if len(labels) > FEW_VALUES and all(map(_COMMA.fullmatch, labels)):
         return Identifier(nullable=nullable, provenance="observed"), (
@@ -62,7 +62,8 @@ def drafted_text(raw: RawColumn) -> tuple[Column, str | None]:
         note = (
             "holds what looks like days; write them as 2024-01-31 and declare it a date to learn their order"
         )
-    listed = tuple(sorted(labels, key=lambda text: (order.get(text, 0), text)))
+    order = raw.physical.order
+    listed = tuple(text for text in order if text in labels) if order else tuple(sorted(labels))
     return Categorical(listed, nullable=nullable, provenance="observed"), note
 
 
@@ -77,10 +78,3 @@ def _note_of_numbers(labels: set[str]) -> str | None:
     if len(labels) * _MOSTLY <= plain < len(labels) and not any(re.match("0[0-9]", text) for text in labels):
         return _MIXED_NOTE
     return None
-
-
-def _order_of(raw: RawColumn) -> dict[str, int]:
-    """Return the position of each text in a stored type that orders its categories; empty if it does not."""
-    if raw.physical.name not in ("Enum", "category[ordered]") or not isinstance(raw.cells, RepeatedTexts):
-        return {}
-    return {text: i for i, text in enumerate(raw.cells.distinct)}

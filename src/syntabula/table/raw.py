@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
@@ -127,6 +127,7 @@ class PhysicalType:
         timezone: Zone of a zoned datetime.
         scale: Decimal places of a decimal, or of what a format writes.
         format: How text writes its values, as `format` of a schema says; None for the usual form.
+        order: Texts in the order in which the type itself ranks them; none if it does not.
     """
 
     kind: PhysicalKind
@@ -134,6 +135,7 @@ class PhysicalType:
     timezone: str | None = None
     scale: int | None = None
     format: str | None = None
+    order: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def is_labels(self) -> bool:
