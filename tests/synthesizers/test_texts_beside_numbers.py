@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -108,6 +109,20 @@ def test_scores_take_the_numbers_as_numbers_and_limits_as_missing(release: st.Re
         for view, table in ((compared.real, REAL), (compared.synthetic, rows)):
             numbers = pd.to_numeric(table["crp"], errors="coerce").to_numpy()
             np.testing.assert_array_equal(view.numbers["crp"], numbers)
+
+
+@pytest.mark.parametrize("form", ["{:,.2f} €", "-${:,.2f}", "{:.1f}%"])
+def test_numbers_with_signs_come_out_in_their_form(form: str) -> None:
+    numbers = np.round(np.exp(np.random.default_rng(0).normal(6, 2, 400)), 1)
+    frame = pd.DataFrame({"x": [form.format(number) for number in numbers]})
+
+    rows = st.Independent(epsilon=9.0, seed=0, allow_observed=True).fit(frame).sample(200, seed=1)
+
+    digits = r"[0-9]{1,3}(,[0-9]{3})*\.[0-9]{2}" if "," in form else r"[0-9]+\.[0-9]"
+    prefix, _, rest = form.partition("{")
+    pattern = re.escape(prefix) + digits + re.escape(rest.partition("}")[2])
+    assert rows["x"].str.fullmatch(pattern).all()
+    assert rows["x"].nunique() > 100
 
 
 def test_observed_domains_are_read_like_the_draft(tmp_path: Path) -> None:

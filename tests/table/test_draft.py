@@ -16,7 +16,7 @@ from sample_columns import raw
 from syntabula.errors import SchemaError
 from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import draft_schema
-from syntabula.table.frames.text_limits import with_texts_read
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import Origin, RawTable
 from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric, Time
 
@@ -133,10 +133,11 @@ class TestNotes:
 
     @pytest.mark.parametrize(
         ("form", "noted"),
-        [("€{n},034.50", "sign"), ("{n}%", "sign"), ("1.{n} $", "sign"), ("0{n}", ""), ("x{n}", "")],
+        [("€0{n}", "sign"), ("{n}.5 $", "sign"), ("0{n}", ""), ("x{n}", "")],
     )
-    def test_numbers_with_a_sign_are_pointed_out(self, form, noted):
-        _, notes = draft_one(raw("text", [form.format(n=n) for n in range(1, 99)]))
+    def test_numbers_with_signs_that_cannot_be_read_are_pointed_out(self, form, noted):
+        others = ["€ 5"] if noted else []
+        _, notes = draft_one(raw("text", [*others, *(form.format(n=n) for n in range(1, 99))]))
 
         assert any("declare it numeric, with the `format`" in note for note in notes) == bool(noted)
 
@@ -172,6 +173,40 @@ class TestNotes:
         assert column == observed(Numeric, **(form | found), texts=tuple(limits))
         assert nullable == observed(Numeric, **(form | found), texts=tuple(limits), nullable=True)
         assert not any(limit in note for note in notes for limit in limits)
+
+    @pytest.mark.parametrize(
+        ("form", "format", "bounds"),
+        [
+            ("{n}%", "1234%", (10, 98)),
+            ("-{n}.5 %", "1234.5 %", (-98.5, -10.5)),
+            ("€{n},034.50", "€1,234.50", (10034.5, 98034.5)),
+            ("-${n}.25", "$1234.5", (-98.25, -10.25)),
+            ("{n}.034,5 €", "1.234,5 €", (10034.5, 98034.5)),
+            ("{n}'034.50", "1'234.50", (10034.5, 98034.5)),
+            ("{n} 034,5", "1 234,5", (10034.5, 98034.5)),
+            ("{n} 034 €", "1 234 €", (10034, 98034)),
+        ],
+    )
+    def test_numbers_with_a_sign_or_groups_are_numbers_in_a_format(self, form, format, bounds):
+        texts = [form.format(n=n) for n in range(10, 99)] * 2
+
+        column, _ = draft_one(raw("text", texts))
+
+        assert isinstance(column, Numeric)
+        assert (column.format, (column.lower, column.upper)) == (format, bounds)
+
+    def test_negative_numbers_in_the_way_of_accountants_are_pointed_out(self):
+        for form in ("({n},034.50)", "{n}.5-", "(${n})"):
+            texts = [form.format(n=n) if n % 2 else f"{n}.5" for n in range(10, 99)]
+
+            _, notes = draft_one(raw("text", texts * 2))
+
+            assert any("write the minus in front" in note for note in notes)
+
+    def test_words_for_a_missing_number_are_kept_as_texts(self):
+        column, _ = draft_one(raw("text", ["N/A", "-", *(f"{n / 10}" for n in range(100))]))
+
+        assert column.texts == ("-", "N/A")
 
     def test_numbers_and_limits_of_a_workbook_are_drafted_too(self):
         cells = pandas.Series(["<0.5", *(n / 10 for n in range(5, 99)), 7, None], dtype=object)

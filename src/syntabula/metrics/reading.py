@@ -15,7 +15,7 @@ from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema
 from syntabula.table.files.formats import file_format, is_workbook
-from syntabula.table.frames.text_limits import with_texts_read
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import row_rules

@@ -23,7 +23,7 @@ from syntabula.report.cards import MOST_IN_MAP, MOST_PAIRS, Cards
 from syntabula.report.differences import differences
 from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
 from syntabula.table.draft import whole_schema
-from syntabula.table.frames.text_limits import with_texts_read
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.read import read
 from syntabula.table.schema.schema import as_schema
 

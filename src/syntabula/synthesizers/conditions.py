@@ -83,7 +83,8 @@ class Conditions:
             spreads={**codec.spreads, **{n: p.spread for n, p in cuts.items() if p.spread is not None}},
         )
         weights = {n: mask.astype(np.float64) for n, mask in satisfying.items()}
-        maps, shares = {}, {}
+        maps: dict[str, NDArray[np.intp]] = {}
+        shares: dict[str, FloatArray] = {}
         for name, parts in cuts.items():
             n_apart = codec.schema[name].n_apart  # the last codes of both codecs
             own = codec.bins[name].size + np.arange(n_apart)

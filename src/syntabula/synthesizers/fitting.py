@@ -98,7 +98,7 @@ def fit(
             schema.check_table(table)
         elif method.allow_observed:
             from syntabula.table.draft import whole_schema
-            from syntabula.table.frames.text_limits import with_texts_read
+            from syntabula.table.frames.text_numbers import with_texts_read
 
             table = with_texts_read(table, schema)
             schema = whole_schema(table, schema)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
-from syntabula.table.frames.text_limits import with_texts_read
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
 from syntabula.table.new_keys import (
     FEW_VALUES,
@@ -63,7 +63,7 @@ _CLOCK_NUMBERS = (
     "declare it numeric"
 )
 _LIMITS_NOTE = (
-    "holds numbers, and in some cells limits, which are its `texts`; add others that may be reported"
+    "holds numbers, and in some cells a text such as a limit, which `texts` lists; add others that may occur"
 )
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_TIME = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)

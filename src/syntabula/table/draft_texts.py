@@ -29,6 +29,11 @@ _SIGN_NOTE = (
     "holds numbers with a sign of a currency or percent, which are read as text; declare it numeric, with the `format` "
     "in which they are written, such as '1.234,50 €' or '1234%', to learn them as numbers"
 )
+_NEGATIVE = re.compile(rf"\(({SIGN} ?)?[0-9][0-9.,]*( ?{SIGN})?\)|({SIGN} ?)?[0-9][0-9.,]*( ?{SIGN})?-")
+_NEGATIVE_NOTE = (
+    "holds numbers, negative ones in parentheses or with a minus at the end, which are read as text; write the minus in "
+    "front to learn them as numbers"
+)
 _MIXED_NOTE = (
     "holds numbers and some texts, so each is a category; declare it numeric, with these texts as `texts`, to learn the "
     "numbers as such"
@@ -72,6 +77,9 @@ def _note_of_numbers(labels: set[str]) -> str | None:
     if len(labels) <= FEW_VALUES:
         return None
     plain = sum(_PLAIN.fullmatch(text) is not None for text in labels)
+    negative = {text for text in labels if _NEGATIVE.fullmatch(text)}
+    if negative and all(map(_WITH_SIGN.fullmatch, labels - negative)):
+        return _NEGATIVE_NOTE
     if not plain and all(map(_WITH_SIGN.fullmatch, labels)):
         return _SIGN_NOTE
     # Codes of digits have leading zeros.

@@ -66,7 +66,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         )
     from syntabula.table.draft import whole_schema
     from syntabula.table.files.delimited import delimited_file, is_delimited
-    from syntabula.table.frames.text_limits import with_texts_read
+    from syntabula.table.frames.text_numbers import with_texts_read
     from syntabula.table.parts.text_parts import TextParts
     from syntabula.table.raw import PhysicalType
     from syntabula.table.read import is_json_lines, may_have_parts, parts_of, read

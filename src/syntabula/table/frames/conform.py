@@ -22,7 +22,7 @@ from syntabula.table.raw import (
     sliced,
     slices,
 )
-from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column, Ordered
+from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column, Numeric
 from syntabula.table.schema.text_formats import SHORTEST
 
 _DAY = MICROSECONDS["day"]
@@ -49,8 +49,8 @@ def output_type(column: Column, container: Container) -> PhysicalType:
         container: Library or file format.
     """
     stored, pandas = column.stored, container == "pandas"
-    if isinstance(column, Ordered) and column.beside:
-        return _beside_texts(column)
+    if isinstance(column, Numeric) and column.texts:
+        return _as_text(column)
     if stored.format is not None:
         as_text = container in TEXT_FORMATS if stored.kind in _TIMES else container in ("csv", "tsv")
         if as_text:
@@ -70,17 +70,17 @@ def output_type(column: Column, container: Container) -> PhysicalType:
     return stored
 
 
-def _beside_texts(column: Column) -> PhysicalType:
-    """Return the type of numbers that are written as texts because some cells hold a text."""
+def _as_text(column: Numeric) -> PhysicalType:
+    """Return the type of numbers that are written as texts."""
     stored = column.stored
     return PhysicalType("text", "VARCHAR", scale=stored.scale, format=stored.format or SHORTEST)
 
 
 def written_as(physical: PhysicalType, column: Column) -> PhysicalType:
     """Return the stored type of a column, with the format that was found for what its texts say."""
-    if isinstance(column, Ordered) and column.beside:
+    if isinstance(column, Numeric) and (column.texts or physical.kind == "text"):
         name = physical.name if physical.kind == "text" else "VARCHAR"
-        return replace(_beside_texts(column), name=name)
+        return replace(_as_text(column), name=name)
     if physical.kind != "text" or column.stored.kind not in _TIMES:
         return physical
     return replace(physical, format=column.stored.format, scale=column.stored.scale)
@@ -103,6 +103,7 @@ def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
     if cells is None:
         return column
     if column.beside is not None and physical.kind == "text":
+        assert not isinstance(cells, RepeatedTexts)
         held = column.beside.places > 0
         return RawColumn(np.where(held, column.beside.texts(), cells), column.missing & ~held, physical)
     if physical.kind == "datetime" and (physical.timezone is None) != (column.physical.timezone is None):
