@@ -83,13 +83,12 @@ class Conditions:
             spreads={**codec.spreads, **{n: p.spread for n, p in cuts.items() if p.spread is not None}},
         )
         weights = {n: mask.astype(np.float64) for n, mask in satisfying.items()}
-        maps: dict[str, NDArray[np.intp]] = {}
-        shares: dict[str, FloatArray] = {}
+        maps, shares = {}, {}
         for name, parts in cuts.items():
             n_apart = codec.schema[name].n_apart  # the last codes of both codecs
             own = codec.bins[name].size + np.arange(n_apart)
             maps[name] = np.append(parts.whole, own).astype(np.intp)
-            shares[name] = satisfying[name] * np.append(parts.shares, np.ones(n_apart))
+            shares[name] = weights[name] * np.append(parts.shares, np.ones(n_apart))
             weights[name] = np.minimum(np.bincount(maps[name], shares[name]), 1.0)
         return cls(finer, Recoding(finer.domain, maps, shares), weights, of_all)
 
