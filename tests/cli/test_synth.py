@@ -676,6 +676,20 @@ class TestColumnsWithoutInformation:
         # 1,000 rows of a release with a share of .5 but for noise: a standard deviation of .016.
         assert abs(told["code"] - 0.5) < 0.1
 
+    def test_it_counts_declared_categories_that_never_come_out(self, folder, run):
+        pandas.DataFrame({"a": ["x", "y"] * 300}).to_csv(folder / "rows.csv", index=False)
+        names = ("x", "y", *(f"n{i}" for i in range(28)))
+        syntabula.Schema({"a": syntabula.Categorical(names)}).to_yaml(folder / "rows.yaml")
+        options = ("--schema", "rows.yaml", "--epsilon", 1, "--seed", 1, "-m", "independent", "--json")
+
+        ran = run("synth", "rows.csv", "-o", "out.csv", *options)
+
+        assert ran.code == 0, ran.err
+        told = json.loads(ran.out)["empty_categories"]
+        # Each of 28 categories without a record is empty with a chance of one half and more.
+        assert told["a"] >= 4
+        assert ran.err.count(f"never come out: {told['a']} of 30 of 'a'; merge") == 1
+
     def test_they_can_be_refused_before_anything_is_written(self, folder, notes, run):
         ran = run(*notes, "--require-columns", "--save", "made.release", "--statement", "told.txt")
 

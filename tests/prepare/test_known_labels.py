@@ -29,6 +29,11 @@ class TestAdded:
     def test_three_days_bring_the_week(self):
         assert len(with_known_labels(["Monday", "Tuesday", "Sunday"])) == 7
 
+    def test_what_a_type_ranks_has_its_order_and_nothing_else_is_added(self):
+        found = with_known_labels(["jan", "mar", "feb"], ["may", "mar", "feb", "jan", "none"])
+
+        assert found == ("may", "mar", "feb", "jan")
+
     def test_one_of_a_pair_brings_the_other(self):
         for found, added in [("no", "yes"), ("Yes", "No"), ("M", "F")]:
             assert set(with_known_labels([found])) == {found, added}

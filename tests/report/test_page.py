@@ -321,7 +321,7 @@ class TestResults:
         schema = syntabula.Schema(
             {
                 "age": syntabula.Numeric(17, 90, integer=True),
-                "job": syntabula.Categorical(("nurse", "cook"), nullable=True),
+                "job": syntabula.Categorical(("nurse", "cook", "unheard of"), nullable=True),
             }
         )
         with warnings.catch_warnings():
@@ -338,6 +338,7 @@ class TestResults:
         for line in release.privacy.lines:
             assert line.mechanism in text
         assert "No release was given" not in text
+        assert "never come out: 1 of 3 of 'job'" in text
 
     def test_the_release_of_another_table_is_refused(self):
         real = people(60, 1)

@@ -71,6 +71,49 @@ class TestLostColumns:
         assert release.lost_columns() == ["same"]
 
 
+COLUMNS = {
+    "sort": st.Categorical(["a", "b", "c", "d"], nullable=True),
+    "rare": st.Categorical([f"r{i}" for i in range(12)]),
+    "whole": st.Categorical(["x", "y"], open=True),
+}
+
+
+class TestEmptyCategories:
+    @staticmethod
+    def frame() -> pd.DataFrame:
+        rng = np.random.default_rng(0)
+        rare = np.where(np.arange(3_000) < 9, [f"r{1 + i % 9}" for i in range(3_000)], "r0")
+        rare[1500:] = "r10"
+        return pd.DataFrame(
+            {"sort": rng.choice(["a", "b"], 3_000), "rare": rare, "whole": rng.choice(["x", "y"], 3_000)}
+        )
+
+    def test_declared_categories_that_never_come_out_are_counted(self) -> None:
+        release = st.MST(epsilon=0.5, seed=3).fit(self.frame(), st.Schema(COLUMNS))
+
+        empty = release.empty_categories()
+
+        drawn = release.sample(50_000, seed=1)
+        assert {*empty} == {"sort", "rare"}
+        for name, count in empty.items():
+            assert count == len({*COLUMNS[name].categories} - {*drawn[name]})
+        assert empty["sort"] == 2
+        assert empty["rare"] >= 8
+
+    def test_they_take_no_draw(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        release = st.Independent(epsilon=0.5, seed=3).fit(self.frame(), st.Schema(COLUMNS))
+        monkeypatch.setattr(st.Release, "sample_columns", None)
+
+        assert release.empty_categories()["sort"] == 2
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
+    def test_without_privacy_or_where_categories_were_found_none_is_told(self) -> None:
+        exact = st.Independent(epsilon=np.inf, seed=0).fit(self.frame(), st.Schema(COLUMNS))
+        found = st.Independent(epsilon=0.5, seed=0).fit(self.frame())
+
+        assert exact.empty_categories() == found.empty_categories() == {}
+
+
 def mixed(n: int) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     return pd.DataFrame(

@@ -16,7 +16,7 @@ from sample_columns import raw
 from syntabula.errors import SchemaError
 from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import draft_schema
-from syntabula.table.frames.text_times import with_times_read
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import Origin, RawTable
 from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric, Time
 
@@ -27,7 +27,7 @@ def draft_one(raw_column, name="x"):
     schema, notes = draft_schema(values)
     assert schema.observed_columns == (name,)
     if not isinstance(schema[name], Identifier):
-        _, coercions = Codec.plan(schema).encode(with_times_read(values), strict=True)
+        _, coercions = Codec.plan(schema).encode(with_texts_read(values), strict=True)
         assert not coercions
     return schema[name], notes
 
@@ -133,19 +133,88 @@ class TestNotes:
 
     @pytest.mark.parametrize(
         ("form", "noted"),
-        [("€{n},034.50", "sign"), ("{n}%", "sign"), ("1.{n} $", "sign"), ("0{n}", ""), ("x{n}", "")],
+        [("€0{n}", "sign"), ("{n}.5 $", "sign"), ("0{n}", ""), ("x{n}", "")],
     )
-    def test_numbers_with_a_sign_are_pointed_out(self, form, noted):
-        _, notes = draft_one(raw("text", [form.format(n=n) for n in range(1, 99)]))
+    def test_numbers_with_signs_that_cannot_be_read_are_pointed_out(self, form, noted):
+        others = ["€ 5"] if noted else []
+        _, notes = draft_one(raw("text", [*others, *(form.format(n=n) for n in range(1, 99))]))
 
         assert any("declare it numeric, with the `format`" in note for note in notes) == bool(noted)
 
-    def test_numbers_with_limits_among_them_are_pointed_out(self):
-        _, limits = draft_one(raw("text", ["<0.5", *(f"{n / 10}" for n in range(5, 99))] * 3))
+    def test_numbers_with_texts_among_them_are_pointed_out(self):
+        _, mixed = draft_one(raw("text", ["trace", *(f"{n / 10}" for n in range(5, 99))] * 3))
         _, codes = draft_one(raw("text", ["X", *(f"{n:03d}" for n in range(5, 99))] * 3))
 
-        assert any("holds numbers and some texts" in note for note in limits)
+        assert any("with these texts as `texts`" in note for note in mixed)
         assert not any("holds numbers and some texts" in note for note in codes)
+
+    @pytest.mark.parametrize(
+        ("numbers", "limits", "found"),
+        [
+            (
+                [f"{n / 10:g}" for n in range(5, 99)],
+                ["<0.5", ">9.8"],
+                {"lower": 0.5, "upper": 9.8, "decimals": 1},
+            ),
+            ([f"{n}" for n in range(5, 99)], ["< 5"], {"lower": 5, "upper": 98, "integer": True}),
+            ([f"{n}" for n in range(905, 960)], ["<LOD"], {"lower": 905, "upper": 959, "integer": True}),
+            (
+                [f"{n / 100:.2f}".replace(".", ",") for n in range(105, 199)],
+                ["≤1,05"],
+                {"lower": 1.05, "upper": 1.98, "decimals": 2, "format": "1234,50"},
+            ),
+        ],
+    )
+    def test_numbers_with_limits_are_numbers_with_texts_beside_them(self, numbers, limits, found):
+        column, notes = draft_one(raw("text", [*limits, *numbers] * 2))
+        nullable, _ = draft_one(raw("text", [None, *limits, *numbers]))
+
+        form = {"format": "1234.5"} if "decimals" in found else {}
+        assert column == observed(Numeric, **(form | found), texts=tuple(limits))
+        assert nullable == observed(Numeric, **(form | found), texts=tuple(limits), nullable=True)
+        assert not any(limit in note for note in notes for limit in limits)
+
+    @pytest.mark.parametrize(
+        ("form", "format", "bounds"),
+        [
+            ("{n}%", "1234%", (10, 98)),
+            ("-{n}.5 %", "1234.5 %", (-98.5, -10.5)),
+            ("€{n},034.50", "€1,234.50", (10034.5, 98034.5)),
+            ("-${n}.25", "$1234.5", (-98.25, -10.25)),
+            ("{n}.034,5 €", "1.234,5 €", (10034.5, 98034.5)),
+            ("{n}'034.50", "1'234.50", (10034.5, 98034.5)),
+            ("{n} 034,5", "1 234,5", (10034.5, 98034.5)),
+            ("{n} 034 €", "1 234 €", (10034, 98034)),
+        ],
+    )
+    def test_numbers_with_a_sign_or_groups_are_numbers_in_a_format(self, form, format, bounds):
+        texts = [form.format(n=n) for n in range(10, 99)] * 2
+
+        column, _ = draft_one(raw("text", texts))
+
+        assert isinstance(column, Numeric)
+        assert (column.format, (column.lower, column.upper)) == (format, bounds)
+
+    def test_negative_numbers_in_the_way_of_accountants_are_pointed_out(self):
+        for form in ("({n},034.50)", "{n}.5-", "(${n})"):
+            texts = [form.format(n=n) if n % 2 else f"{n}.5" for n in range(10, 99)]
+
+            _, notes = draft_one(raw("text", texts * 2))
+
+            assert any("write the minus in front" in note for note in notes)
+
+    def test_words_for_a_missing_number_are_kept_as_texts(self):
+        column, _ = draft_one(raw("text", ["N/A", "-", *(f"{n / 10}" for n in range(100))]))
+
+        assert column.texts == ("-", "N/A")
+
+    def test_numbers_and_limits_of_a_workbook_are_drafted_too(self):
+        cells = pandas.Series(["<0.5", *(n / 10 for n in range(5, 99)), 7, None], dtype=object)
+
+        schema, _ = draft_schema(pandas.DataFrame({"x": cells}))
+
+        assert schema["x"].texts == ("<0.5",)
+        assert (schema["x"].lower, schema["x"].upper, schema["x"].nullable) == (0.5, 9.8, True)
 
     def test_days_among_other_texts_stay_categories(self):
         column, _ = draft_one(raw("text", ["2020-01-01", "2020-01-02", "unknown"] * 9))

@@ -15,7 +15,7 @@ from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema
 from syntabula.table.files.formats import file_format, is_workbook
-from syntabula.table.frames.text_times import with_times_read
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import row_rules
@@ -65,7 +65,7 @@ def compare(
     declared = None if schema is None else as_schema(schema)
     original = _read("real", real, declared)
     # The others are read as this schema says, so that texts of times are times in all tables.
-    original = with_times_read(original, declared)
+    original = with_texts_read(original, declared)
     kinds = whole_schema(original, declared)
     others = {"synthetic": synthetic} | ({} if holdout is None else {"holdout": holdout})
     # For files without stored types, a value in only one table must not change the type of its column.

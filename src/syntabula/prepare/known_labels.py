@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from syntabula.table.schema.columns import Categorical
 
@@ -26,8 +26,8 @@ LEAST_DENSE = 4
 _CODE = re.compile(r"0|0*[1-9][0-9]{0,3}")
 
 
-def with_known_labels(found: Collection[str]) -> tuple[str, ...]:
-    """Return released categories together with those that the same column is known to have, in alphabetical order.
+def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return released categories together with those that the same column is known to have, in order.
 
     Categories are found one by one, each above a threshold, so that a small table shows eight of twelve months. The other
     four follow from these without the data: that is post-processing, and costs nothing. Their numbers are learned like
@@ -40,9 +40,11 @@ def with_known_labels(found: Collection[str]) -> tuple[str, ...]:
 
     Args:
         found: Released categories.
+        order: All categories in the order in which a column's type ranks them; none if it does not, and the order is that
+            of the alphabet.
 
     Returns:
-        At least the found ones.
+        At least the found ones, and none that the type lacks.
     """
     known = set(found)
     for members in _spelled([MONTHS, [m[:3] for m in MONTHS], DAYS, [d[:3] for d in DAYS]]):
@@ -52,7 +54,8 @@ def with_known_labels(found: Collection[str]) -> tuple[str, ...]:
         if known and known <= pair:
             known |= pair
             break
-    return tuple(sorted(known | _codes_up_to(found)))
+    every = known | _codes_up_to(found)
+    return tuple(label for label in order if label in every) if order else tuple(sorted(every))
 
 
 def open_categorical(labels: tuple[str, ...], *, nullable: bool) -> Categorical:

@@ -203,7 +203,8 @@ class _Search:
             share = self.share * (1 - SHAPES_SHARE - REPEATS_SHARE)
             found = self._categories(column, share, delta * (1 - SHAPES_SHARE))
             key = None if found.labels else self._key(found, delta)
-        return key or open_categorical(with_known_labels(found.labels), nullable=found.has_missing)
+        labels = with_known_labels(found.labels, self.raw.physical.order)
+        return key or open_categorical(labels, nullable=found.has_missing)
 
     def _key(self, found: FoundCategories, delta: Fraction) -> Identifier:
         n_present = self.n_estimated - found.n_missing

@@ -295,8 +295,8 @@ class Refinement:
 
     @property
     def _n_present(self) -> float:
-        """Released number of values; 0 if it is not known, as where cells may be missing."""
-        return 0.0 if self.column.nullable else self.n_estimated
+        """Released number of values; 0 if it is not known, as where cells may be missing or hold a text."""
+        return 0.0 if self.column.n_apart else self.n_estimated
 
     def _atoms(self, column: ColumnCurator, unit: Fraction | None, others: Others | None) -> Atoms:
         declared = self.column.declared_atoms

@@ -23,7 +23,7 @@ from syntabula.report.cards import MOST_IN_MAP, MOST_PAIRS, Cards
 from syntabula.report.differences import differences
 from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
 from syntabula.table.draft import whole_schema
-from syntabula.table.frames.text_times import with_times_read
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.read import read
 from syntabula.table.schema.schema import as_schema
 
@@ -141,13 +141,14 @@ def make_report(
     findings = read_attacks(attacks)
     show("read the tables", 0.0)
     declared = None if schema is None else as_schema(schema)
-    original = with_times_read(read(real, declared), declared)
+    original = with_texts_read(read(real, declared), declared)
     kinds = whole_schema(original, declared)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=kinds)
     if tables.real.n_rows < 2:
         raise ArgumentError("the real table has a single row; a report needs two or more")
     loaded = None if release is None else _loaded(release, tables)
     statement = None if loaded is None else loaded.privacy
+    empty = {} if loaded is None else loaded.empty_categories()
     if loaded is not None and tables.rules is None:
         tables = replace(tables, rules=loaded.rules)
     warn_caller(PrivacyWarning(NOT_PRIVATE))
@@ -174,6 +175,7 @@ def make_report(
         "attacks": [facts for facts in findings if "auc" in facts],
         "disclosures": [(facts, words.disclosure_scale(facts)) for facts in findings if "auc" not in facts],
         "statement": statement,
+        "empty": words.of_empty_categories(empty, loaded.schema.columns) if loaded and empty else "",
         "method": plane,
     }
     show("lay out the rows", 0.8)

@@ -21,6 +21,25 @@ _LEAST_TIES = 0.01
 """If the mean association of a table's columns is below this, there is no dependence to preserve."""
 
 
+_MOST_NAMED = 20
+
+
+def of_empty_categories(empty: Mapping[str, int], columns: Mapping[str, Any]) -> str:
+    """Say which columns have declared categories that never come out, and what to do.
+
+    Args:
+        empty: Their number, of each column that has any.
+        columns: The columns of the schema, by name.
+    """
+    declared = {name: len(columns[name].categories) for name in empty}
+    worst = sorted(empty, key=lambda name: -empty[name] / declared[name])
+    listed = ", ".join(f"{empty[name]} of {declared[name]} of {name!r}" for name in worst[:_MOST_NAMED])
+    return (
+        f"declared categories that no record has, or too few to stand out from noise, never come out: {listed}"
+        f"{' and more' if len(worst) > _MOST_NAMED else ''}; merge rare categories, raise epsilon, or use more records"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tile:
     """One number at the top of the page.

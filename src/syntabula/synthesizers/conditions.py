@@ -85,9 +85,10 @@ class Conditions:
         weights = {n: mask.astype(np.float64) for n, mask in satisfying.items()}
         maps, shares = {}, {}
         for name, parts in cuts.items():
-            n_missing = len(satisfying[name]) - len(parts.whole)  # 1 or 0: the last code of both codecs
-            maps[name] = np.append(parts.whole, [codec.bins[name].size] * n_missing).astype(np.intp)
-            shares[name] = satisfying[name] * np.append(parts.shares, [1.0] * n_missing)
+            n_apart = codec.schema[name].n_apart  # the last codes of both codecs
+            own = codec.bins[name].size + np.arange(n_apart)
+            maps[name] = np.append(parts.whole, own).astype(np.intp)
+            shares[name] = weights[name] * np.append(parts.shares, np.ones(n_apart))
             weights[name] = np.minimum(np.bincount(maps[name], shares[name]), 1.0)
         return cls(finer, Recoding(finer.domain, maps, shares), weights, of_all)
 
@@ -247,7 +248,7 @@ def _cut(codec: Codec, name: str, wanted: Allowed) -> Parts:
 def _satisfying(column: Column, wanted: Allowed, parts: Parts | None) -> NDArray[np.bool_]:
     """Return which codes of a column satisfy its condition; no bin may satisfy it only in part."""
     mask = np.zeros(column.n_codes(parts.bins if parts else None), dtype=np.bool_)
-    mask[[*wanted.codes]] = True
+    mask[[code + (parts.bins.size if parts else 0) for code in wanted.codes]] = True
     if parts:
         spans = sorted(wanted.spans)
         firsts, reached = [a for a, _ in spans], [*accumulate((b for _, b in spans), max)]

@@ -98,9 +98,9 @@ def fit(
             schema.check_table(table)
         elif method.allow_observed:
             from syntabula.table.draft import whole_schema
-            from syntabula.table.frames.text_times import with_times_read
+            from syntabula.table.frames.text_numbers import with_texts_read
 
-            table = with_times_read(table, schema)
+            table = with_texts_read(table, schema)
             schema = whole_schema(table, schema)
             check_declared_memory(method, learned_part(schema))
         elif schema is not None:

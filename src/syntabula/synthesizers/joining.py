@@ -226,10 +226,11 @@ def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
     finer = replace(codec, bins={**codec.bins, **{name: parts.bins for name, parts in found.items()}})
     maps, shares = {}, {}
     for name, parts in found.items():
-        # The last code of both codecs is that of missing values, if there are any.
-        missing = int(codec.schema[name].nullable)
-        maps[name] = np.append(parts.whole, [codec.bins[name].size] * missing).astype(np.intp)
-        shares[name] = np.append(parts.shares, [1.0] * missing)
+        # The last codes of both codecs are those of texts beside the values, and of missing cells.
+        n_apart = codec.schema[name].n_apart
+        own = codec.bins[name].size + np.arange(n_apart)
+        maps[name] = np.append(parts.whole, own).astype(np.intp)
+        shares[name] = np.append(parts.shares, np.ones(n_apart))
     recoding = Recoding(finer.domain, maps, shares)
     if isinstance(model, RecodedModel):
         return finer, RecodedModel(model.inner, recoding.then(model.recoding))

@@ -1,4 +1,4 @@
-"""Which found columns came out without information, or nearly: a summary for whoever did not declare them."""
+"""Which found columns came out without information, or nearly, and which declared categories never come out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from syntabula.table.schema.columns import Categorical, Identifier, Ordered
 
 if TYPE_CHECKING:
     from syntabula.models.base import Model
+    from syntabula.synthesizers.release import Release
     from syntabula.table.coding.codec import Codec
     from syntabula.table.raw import RawColumn
     from syntabula.table.schema.columns import Column
@@ -57,6 +58,13 @@ class FoundColumns:
         """The columns that carry no information; see `is_lost`."""
         return [name for name, column in self.columns.items() if is_lost(column, self._drawn[name])]
 
+    @classmethod
+    def of(cls, release: Release) -> FoundColumns:
+        """Return the judge of a release's columns."""
+        columns = {name: release.schema[name] for name in release.privacy.columns_of("private")}
+        draw = partial(release.sample_columns, seed=0)
+        return cls(columns, release.codec, release.model, _is_noisy(release), draw)
+
     @property
     def others(self) -> dict[str, float]:
         """The share of "other" in the columns that are not lost, where a user is told of it."""
@@ -79,6 +87,29 @@ class FoundColumns:
             return self.draw(DRAWN)
 
 
+def _is_noisy(release: Release) -> bool:
+    return release.privacy.budget.currency != "none"
+
+
+def empty_categories(release: Release) -> dict[str, int]:
+    """Return how many of the declared categories of each column never come out, where any does not.
+
+    Codes whose noisy counts gave no evidence of a record are empty. They are part of the release, so this costs no
+    privacy, and categories that no record has are among them. Without a budget nothing is hidden.
+    """
+    if not _is_noisy(release):
+        return {}
+    declared = {n: c for n, c in release.codec.schema.columns.items() if isinstance(c, Categorical)}
+    found = {
+        name: int(
+            np.count_nonzero(~_parts(name, column.n_codes(), release.model)[1][: len(column.categories)])
+        )
+        for name, column in declared.items()
+        if column.provenance != "private"
+    }
+    return {name: count for name, count in found.items() if count}
+
+
 def is_coarse(name: str, codec: Codec, model: Model) -> bool:
     """Return whether a column has fewer than five codes for more points, none of which is a value of its own.
 
@@ -92,7 +123,7 @@ def is_coarse(name: str, codec: Codec, model: Model) -> bool:
     column, bins, roundness = codec.schema[name], codec.bins[name], codec.roundness.get(name)
     assert isinstance(column, Ordered)
     lower, upper, integer = column.span()
-    parts, held = _parts(name, bins.size + column.nullable, model)
+    parts, held = _parts(name, column.n_codes(bins), model)
     parts, held = parts[: bins.size], held[: bins.size]
     distinct, codes, counts = np.unique(parts[held], return_inverse=True, return_counts=True)
     if distinct.size >= FEWEST_PARTS or (integer and upper - lower < distinct.size):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -322,9 +322,13 @@ class Release:
     def _found(self) -> FoundColumns:
         from syntabula.synthesizers.lost_columns import FoundColumns
 
-        columns = {name: self.schema[name] for name in self.privacy.columns_of("private")}
-        noisy = self.privacy.budget.currency != "none"
-        return FoundColumns(columns, self.codec, self.model, noisy, partial(self.sample_columns, seed=0))
+        return FoundColumns.of(self)
+
+    def empty_categories(self) -> dict[str, int]:
+        """Return how many declared categories of a column never come out as noise hides them, where any does not."""
+        from syntabula.synthesizers.lost_columns import empty_categories
+
+        return empty_categories(self)
 
     @property
     def _drawing(self) -> Drawing:
@@ -372,11 +376,7 @@ class Release:
         return replace(self.origin.with_container(container), physical=types)
 
     def _categories(self) -> dict[str, tuple[Any, ...]]:
-        return {
-            name: tuple(column.categories)
-            for name, column in self.schema.columns.items()
-            if hasattr(column, "categories")
-        }
+        return {n: tuple(c.categories) for n, c in self.schema.columns.items() if hasattr(c, "categories")}
 
     def __repr__(self) -> str:
         return f"Release(method={self.method!r}, columns={len(self.schema.columns)})"

@@ -31,8 +31,9 @@ from syntabula.synthesizers.release_archive import (
 
 FORMAT = "syntabula release"
 FORMAT_VERSION = 1
-FORMAT_VERSION_WITH_RULES = 2
-"""Version of a release whose rows have rules: earlier versions of this library would not apply them, and refuse it."""
+LATER_FORMAT_VERSION = 2
+"""Version of a release whose rows have rules, or whose numbers have texts beside them: earlier versions of this library
+would not know of these, and refuse it."""
 _MANIFEST = "manifest.json"
 _CHECKSUM = "manifest.sha256"
 MAX_MANIFEST_BYTES = 64 * 2**20
@@ -206,7 +207,7 @@ def _read_manifest(archive: ReleaseArchive) -> dict[str, Any]:
         raise ReleaseFileError(
             f"{name!r} has a format version of {shown(version)}, which is not valid; the file was altered"
         )
-    newest = max(FORMAT_VERSION, FORMAT_VERSION_WITH_RULES)
+    newest = max(FORMAT_VERSION, LATER_FORMAT_VERSION)
     if version > newest:
         raise ReleaseFileError(
             f"{name!r} has format version {version}, newer than this library reads ({newest}); "

@@ -147,4 +147,5 @@ class RuledCompletion:
 
 
 def _copied(column: RawColumn) -> RawColumn:
-    return RawColumn(column.values.copy(), column.missing.copy(), column.physical)
+    beside = None if column.beside is None else column.beside[np.arange(column.missing.size)]
+    return RawColumn(column.values.copy(), column.missing.copy(), column.physical, beside=beside)

@@ -24,7 +24,7 @@ from syntabula.models.recoded import RecodedModel
 from syntabula.synthesizers.lost_groups import Groups
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
-from syntabula.table.raw import RawColumn, RepeatedTexts, joined
+from syntabula.table.raw import RawColumn, RepeatedTexts, joined, joined_beside
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import columns_listed
@@ -214,6 +214,7 @@ def _joined(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
             first,
             cells=joined([piece[name].cells for piece in pieces]),
             missing=np.concatenate([piece[name].missing for piece in pieces]),
+            beside=joined_beside([piece[name] for piece in pieces]),
         )
         for name, first in pieces[0].items()
     }
@@ -229,6 +230,8 @@ def place(
     for name, column in rows.items():
         own = found[name]
         own.missing[places] = column.missing[sources]
+        if own.beside is not None and column.beside is not None:
+            own.beside.places[places] = column.beside.places[sources]
         if isinstance(own.cells, RepeatedTexts):
             order = np.arange(own.missing.size)
             order[places] = own.missing.size + sources

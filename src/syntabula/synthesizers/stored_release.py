@@ -11,10 +11,11 @@ from syntabula._arguments import path as file_path
 from syntabula.errors import ReleaseFileError, ResourceError, SyntabulaError
 from syntabula.models.base import Model, model_array_bytes, model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
-from syntabula.synthesizers.release_file import FORMAT_VERSION_WITH_RULES, read_release, write_release
+from syntabula.synthesizers.release_file import LATER_FORMAT_VERSION, read_release, write_release
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import Origin
 from syntabula.table.rules.at_work import row_rules
+from syntabula.table.schema.columns import Ordered
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -45,11 +46,12 @@ class StoredRelease(NamedTuple):
             "privacy": self.privacy.to_json(),
             "model": facts,
         }
-        if self.rules is None:
-            write_release(file, content, arrays)
-        else:
+        if self.rules is not None:
             content[_RULED] = self.rules.schema.to_json()
-            write_release(file, content, arrays, version=FORMAT_VERSION_WITH_RULES)
+        columns = self.codec.schema.columns.values()
+        beside = any(isinstance(column, Ordered) and column.beside for column in columns)
+        later = beside or self.rules is not None
+        write_release(file, content, arrays, version=LATER_FORMAT_VERSION if later else None)
 
 
 def read_parts(path: str | os.PathLike[str]) -> StoredRelease:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -20,17 +18,15 @@ from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
 from syntabula.table.clock_numbers import are_clock_times
-from syntabula.table.frames.text_times import with_times_read
+from syntabula.table.draft_texts import NO_VALUES, drafted_text
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
 from syntabula.table.new_keys import (
     FEW_VALUES,
-    MANY_VALUES,
-    hardly_repeat,
-    identifier_of,
     key_of_units,
     number_key_of,
 )
-from syntabula.table.raw import RawColumn, RawTable, RepeatedTexts
+from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.clock_columns import AS_NUMBER
@@ -49,7 +45,7 @@ from syntabula.table.schema.columns import (
     time_zone,
 )
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
-from syntabula.table.schema.text_formats import SIGN, NumberFormat, fitted_format
+from syntabula.table.schema.text_formats import NumberFormat, fitted_format
 
 MOST_CODES = 200
 """Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
@@ -59,9 +55,6 @@ _OFTEN = 10
 
 MOST_DECIMALS = 6
 
-_MOSTLY = 0.9
-"""Texts of which at least this part are numbers are noted as numbers with some texts among them."""
-
 _MOST_ROWS_OF_A_KEY = 100
 """Values with more rows than this on average are not keys of persons."""
 
@@ -69,20 +62,8 @@ _CLOCK_NUMBERS = (
     "holds whole numbers that look like clock times, 905 for 09:05, so it is treated as such; if they are other numbers, "
     "declare it numeric"
 )
-_NO_VALUES = "has no values; its domain is a placeholder, so declare the real one"
-_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-_OTHER_DAY = re.compile(
-    r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})|[0-9]{4}([./])[0-9]{1,2}\3[0-9]{1,2}"
-)
-_PLAIN = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
-_WITH_SIGN = re.compile(rf"[+-]?({SIGN} ?)?[+-]?[0-9][0-9.,' \u00a0\u202f]*( ?{SIGN})?")
-_SIGN_NOTE = (
-    "holds numbers with a sign of a currency or percent, which are read as text; declare it numeric, with the `format` "
-    "in which they are written, such as '1.234,50 €' or '1234%', to learn them as numbers"
-)
-_MIXED_NOTE = (
-    "holds numbers and some texts, such as limits, so each is a category; declare it numeric to learn the numbers as "
-    "such, and the texts then count as missing; to keep limits, write them into a column of their own first"
+_LIMITS_NOTE = (
+    "holds numbers, and in some cells a text such as a limit, which `texts` lists; add others that may occur"
 )
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_TIME = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
@@ -112,7 +93,7 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     from syntabula.table.rules.ordered_names import told, unordered
     from syntabula.table.rules.proposals import proposed_rules
 
-    table = with_times_read(table)
+    table = with_texts_read(table)
     columns, noted = _drafted(table.columns)
     schema = Schema(columns)
     notes = [_note(names, note) for note, names in noted.items()]
@@ -212,6 +193,10 @@ def _note(names: list[str], note: str) -> str:
 
 
 def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
+    if raw.beside is not None:
+        texts = tuple(raw.beside.distinct.tolist()[1:])
+        nullable = bool((raw.missing & (raw.beside.places == 0)).any())
+        return replace(_numbers(raw), texts=texts, nullable=nullable), _LIMITS_NOTE
     present = ~raw.missing
     if raw.physical.kind == "float":
         present &= ~np.isnan(raw.values)
@@ -219,14 +204,14 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
         present &= np.fromiter((isinstance(v, Decimal) and v.is_finite() for v in raw.values), np.bool_)
     values = raw.values[present]
     nullable = bool(values.size < raw.missing.size or not values.size)
-    note = None if values.size else _NO_VALUES
+    note = None if values.size else NO_VALUES
     match raw.physical.kind:
         case "boolean":
             name = raw.physical.name
             spelling = name if name in SPELLINGS else SPELLINGS[0]
             return Boolean(spelling=spelling, nullable=nullable, provenance="observed"), note
         case "text":
-            return _text(values, nullable, _order_of(raw))
+            return drafted_text(raw)
         case "integer":
             return _whole(name, values, nullable)
         case "float":
@@ -247,57 +232,19 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
     raise SchemaError(raw.physical.without_domain)
 
 
-def _order_of(raw: RawColumn) -> dict[str, int]:
-    """Return the position of each text in a stored type that orders its categories; empty if it does not."""
-    if raw.physical.name not in ("Enum", "category[ordered]") or not isinstance(raw.cells, RepeatedTexts):
-        return {}
-    return {text: i for i, text in enumerate(raw.cells.distinct)}
-
-
-def _text(values: NDArray[Any], nullable: bool, order: dict[str, int]) -> tuple[Column, str | None]:
-    labels = set(values.tolist())
-    if len(labels) > FEW_VALUES and all(map(_COMMA.fullmatch, labels)):
-        return Identifier(nullable=nullable, provenance="observed"), (
-            "holds numbers with a decimal comma, which are read as text; write them with a point to learn them as numbers"
-        )
-    if not labels:
-        return Categorical(("unknown",), nullable=True, provenance="observed"), _NO_VALUES
-    number_note = _note_of_numbers(labels)
-    if hardly_repeat(len(labels), values.size):
-        kind = "differs in every row" if len(labels) == values.size else "has very many distinct values"
-        key = identifier_of(Counter(values.tolist()), nullable=nullable, provenance="observed")
-        by = "running numbers" if key.pattern is None else "new keys of the pattern that its values show"
-        return key, number_note or (
-            f"{kind}, so it is treated as an identifier and replaced by {by}; to learn it, declare it "
-            "categorical, with its common values and `open: true`"
-        )
-    note = number_note or (
-        "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
-    )
-    if len(labels) > FEW_VALUES and all(map(_OTHER_DAY.fullmatch, labels)):
-        note = (
-            "holds what looks like days; write them as 2024-01-31 and declare it a date to learn their order"
-        )
-    listed = tuple(sorted(labels, key=lambda text: (order.get(text, 0), text)))
-    return Categorical(listed, nullable=nullable, provenance="observed"), note
-
-
-def _note_of_numbers(labels: set[str]) -> str | None:
-    """Return a note if texts are numbers with a sign, or nearly all of them are numbers."""
-    if len(labels) <= FEW_VALUES:
-        return None
-    plain = sum(_PLAIN.fullmatch(text) is not None for text in labels)
-    if not plain and all(map(_WITH_SIGN.fullmatch, labels)):
-        return _SIGN_NOTE
-    # Codes of digits have leading zeros.
-    if len(labels) * _MOSTLY <= plain < len(labels) and not any(re.match("0[0-9]", text) for text in labels):
-        return _MIXED_NOTE
-    return None
+def _numbers(raw: RawColumn) -> Numeric:
+    """Return the domain of the numbers of a column, whatever else they look like."""
+    values = raw.values[~raw.missing]
+    whole = raw.physical.kind == "integer"
+    column, _ = (_whole if whole else _real)("", values, False)
+    if isinstance(column, Numeric):
+        return column
+    return Numeric(values.min(), values.max(), integer=whole, provenance="observed")
 
 
 def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     if not values.size:
-        return Numeric(0, 0, integer=True, nullable=True, provenance="observed"), _NO_VALUES
+        return Numeric(0, 0, integer=True, nullable=True, provenance="observed"), NO_VALUES
     distinct = np.unique(values)
     low, high = int(distinct[0]), int(distinct[-1])
     if distinct.size <= FEW_VALUES:
@@ -339,7 +286,7 @@ def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str 
         else "holds infinite values, which are clipped to the nearest bound"
     )
     if not finite.size:
-        return Numeric(0.0, 0.0, nullable=nullable, provenance="observed"), note or _NO_VALUES
+        return Numeric(0.0, 0.0, nullable=nullable, provenance="observed"), note or NO_VALUES
     low, high = float(finite.min()), float(finite.max())
     whole = bool((np.rint(finite) == finite).all()) and max(abs(low), abs(high)) <= 2**53
     if whole and nullable and note is None:

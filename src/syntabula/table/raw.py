@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
@@ -87,6 +87,14 @@ def joined(parts: Sequence[NDArray[Any] | RepeatedTexts]) -> NDArray[Any] | Repe
     return RepeatedTexts.placed([*position], np.concatenate(placed))
 
 
+def joined_beside(columns: Sequence[RawColumn]) -> RepeatedTexts | None:
+    """Concatenate the texts beside numbers of a column's parts, all read or drawn by one declaration."""
+    parts = [column.beside for column in columns if column.beside is not None]
+    return (
+        RepeatedTexts(parts[0].distinct, np.concatenate([part.places for part in parts])) if parts else None
+    )
+
+
 PhysicalKind = Literal[
     "boolean", "integer", "float", "decimal", "text", "date", "datetime", "time", "duration", "other"
 ]
@@ -119,6 +127,7 @@ class PhysicalType:
         timezone: Zone of a zoned datetime.
         scale: Decimal places of a decimal, or of what a format writes.
         format: How text writes its values, as `format` of a schema says; None for the usual form.
+        order: Texts in the order in which the type itself ranks them; none if it does not.
     """
 
     kind: PhysicalKind
@@ -126,6 +135,7 @@ class PhysicalType:
     timezone: str | None = None
     scale: int | None = None
     format: str | None = None
+    order: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def is_labels(self) -> bool:
@@ -197,12 +207,16 @@ class RawColumn:
         physical: How it is stored at the source.
         unreadable: True where a cell of a text file cannot be read as the declared kind, or text is not valid
             Unicode; such cells are missing too. None if there are none.
+        beside: The declared text that a cell of a column of numbers holds in place of one [n], at the position of the
+            text in the declaration, from 1; the empty text, at position 0, for other cells. Cells that hold one are
+            missing too. None if no text is declared.
     """
 
     cells: NDArray[Any] | RepeatedTexts
     missing: NDArray[np.bool_]
     physical: PhysicalType
     unreadable: NDArray[np.bool_] | None = None
+    beside: RepeatedTexts | None = None
 
     def __post_init__(self) -> None:
         if self.cells.shape != self.missing.shape or self.missing.ndim != 1:
@@ -222,7 +236,8 @@ class RawColumn:
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> RawColumn:
         """Return some rows of the column, by position or as marked."""
         unreadable = None if self.unreadable is None else self.unreadable[rows]
-        return RawColumn(self.cells[rows], self.missing[rows], self.physical, unreadable)
+        beside = None if self.beside is None else self.beside[rows]
+        return RawColumn(self.cells[rows], self.missing[rows], self.physical, unreadable, beside)
 
     def __repr__(self) -> str:
         return f"RawColumn({self.physical.kind})"

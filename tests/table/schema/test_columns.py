@@ -26,6 +26,26 @@ class TestNumeric:
         column = Numeric(np.int32(1), 5.0, integer=True)
         assert (type(column.lower), type(column.upper)) == (int, int)
 
+    def test_texts_beside_numbers_are_refused_if_a_cell_could_mean_a_number_or_nothing(self):
+        cases = [
+            ("<5", "a list of texts"),
+            ([5], "in quotes"),
+            ([""], "empty"),
+            (["<5 "], "ends with a space"),
+            (["5"], "is a number"),
+            (["1.5e3"], "is a number"),
+            (["nan"], "is a number"),
+            (["1.000,5"], "is a number"),
+            (["=1"], "a formula"),
+            (["-A1"], "a formula"),
+            (["<5", "<5"], "more than once"),
+            ([f"<{n}" for n in range(51)], "at most 50"),
+        ]
+        for texts, said in cases:
+            with pytest.raises(SchemaError, match=said):
+                Numeric(0, 9, format="1.234,5", texts=texts)
+        assert Numeric(0, 9, texts=["<5", "++", "neg"]).texts == ("<5", "++", "neg")
+
     def test_bounds_that_make_no_range_are_refused(self):
         cases = [
             (NAN, 1),

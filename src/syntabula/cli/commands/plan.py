@@ -66,7 +66,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         )
     from syntabula.table.draft import whole_schema
     from syntabula.table.files.delimited import delimited_file, is_delimited
-    from syntabula.table.frames.text_times import with_times_read
+    from syntabula.table.frames.text_numbers import with_texts_read
     from syntabula.table.parts.text_parts import TextParts
     from syntabula.table.raw import PhysicalType
     from syntabula.table.read import is_json_lines, may_have_parts, parts_of, read
@@ -91,7 +91,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
         return planned
     raw = read(table, schema)
     if request.observed:
-        planned = synthesizer.plan(whole_schema(with_times_read(raw, schema), schema), assume_rows)
+        planned = synthesizer.plan(whole_schema(with_texts_read(raw, schema), schema), assume_rows)
         return planned
     physical = {name: column.physical for name, column in raw.columns.items()}
     planned = synthesizer.plan(schema, assume_rows, physical=physical)

@@ -101,6 +101,7 @@ def synth(
                 rescue.saved = save
             # These are judged by rows that are drawn, which may fail as well.
             lost, coarse, others = release.lost_columns(), release.coarse_columns(), release.other_columns()
+            empty = release.empty_categories()
             with writing(out) as temporary:
                 drawn = release.sample_to(temporary, rows, seed=seed)
             if statement is not None:
@@ -122,6 +123,7 @@ def synth(
         "lost_columns": lost,
         "coarse_columns": coarse,
         "other_columns": others,
+        "empty_categories": empty,
         "statement": release.privacy.to_json(),
     }
     console.result(release.privacy.text(), facts)
@@ -129,7 +131,7 @@ def synth(
         console.note(
             _of_others([name for name in release.schema if name not in schema], request.observed, release)
         )
-    for sentence in (*_of_poor(lost, coarse, release), *_of_rare(others)):
+    for sentence in (*_of_poor(lost, coarse, release), *_of_rare(others), *_of_empty(empty, release)):
         console.note(f"note: {sentence}")
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
@@ -228,6 +230,14 @@ def _of_rare(others: dict[str, float]) -> Iterator[str]:
         'the categories of many rows were too rare to be found, so that these hold "other": '
         f"{', '.join(shown[:20])}; declare their categories in a schema, or raise epsilon"
     )
+
+
+def _of_empty(empty: dict[str, int], release: Release) -> Iterator[str]:
+    """Say which columns have declared categories that never come out, and what to do."""
+    if empty:
+        from syntabula.report.words import of_empty_categories
+
+        yield of_empty_categories(empty, release.schema.columns)
 
 
 def _shown(names: list[str]) -> str:

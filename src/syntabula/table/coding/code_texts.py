@@ -47,7 +47,9 @@ def _texts(column: Column, bins: Bins | None) -> list[str]:
         found = ['"present"']
     else:
         assert bins is not None
+        assert isinstance(column, Ordered)
         found = _ordered_texts(column, bins)
+        found += [json.dumps(text, ensure_ascii=False) for text in column.beside]
     return [*found, _MISSING] if column.nullable else found
 
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 class Codec:
     """Codes for each learned column of a schema; a nullable identifier has codes only for present and missing.
 
-    Codes of a column: its bins or categories in order, then "other" if it is open, then missing if it is
-    nullable; for an identifier, present and missing. A codec does not depend on data, except for bins that were
-    fitted privately and paid for elsewhere.
+    Codes of a column: its bins or categories in order, then "other" if it is open, or the texts beside its numbers, then
+    missing if it is nullable; for an identifier, present and missing. A codec does not depend on data, except for bins
+    that were fitted privately and paid for elsewhere.
 
     Attributes:
         schema: Declared columns.

@@ -140,7 +140,10 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
         present, unreadable = present | unreadable, np.zeros_like(present)
     cells = raw.cells if present.all() else raw.cells[present]
     n_unreadable = int(unreadable.sum())
-    counts = {"missing": 0 if column.nullable else int(raw.missing.size - present.sum()) - n_unreadable}
+    beside = None if raw.beside is None else raw.beside.places.astype(np.int64)
+    n_beside = 0 if beside is None else int(np.count_nonzero(beside))
+    n_absent = int(raw.missing.size - present.sum()) - n_unreadable - n_beside
+    counts = {"missing": 0 if column.nullable else n_absent}
     # A cell that cannot be read as a label counts as unlisted.
     counts["unknown" if isinstance(column, Categorical) else "unreadable"] = n_unreadable
     known: NDArray[np.bool_] | None = None
@@ -167,11 +170,15 @@ def encode_column(column: Column, raw: RawColumn, bins: Bins | None) -> ReadColu
         present[present] = known
         found = found[known]
     codes[present] = found
+    if beside is not None and bins is not None:
+        held = beside > 0
+        codes[held] = bins.size - 1 + beside[held]
+        present |= held
     if isinstance(column, Categorical) and column.open:
         codes[unreadable] = column.n_values - 1
         present |= unreadable
     n_strange = counts.get("unknown", 0) + counts.get("unreadable", 0)
-    none_fits = 0 < n_strange == n_unreadable + cells.shape[0]
+    none_fits = 0 < n_strange == n_unreadable + n_beside + cells.shape[0]
     return ReadColumn(codes, np.ones_like(present) if column.nullable else present, counts, none_fits)
 
 
@@ -183,7 +190,7 @@ def ordered_points(column: Ordered, raw: RawColumn) -> tuple[NDArray[Any], int]:
         raw: The column as read.
 
     Returns:
-        [n] grid points as 64-bit integers, or float64 if the column has no grid; number of missing cells.
+        [n] grid points as 64-bit integers, or float64 if the column has no grid; number of other cells.
     """
     present = present_cells(raw)
     points, _, _ = column.points(raw.values[present], raw.physical.kind)
@@ -221,6 +228,9 @@ def satisfies(column: Column, raw: RawColumn, condition: Allowed) -> NDArray[np.
     present = present_cells(raw)
     found = np.full(present.size, condition.missing) & ~present
     if isinstance(column, Ordered):
+        if raw.beside is not None:
+            held = raw.beside.places > 0
+            found[held] = np.isin(raw.beside.places[held], [code + 1 for code in condition.codes])
         points, _, _ = column.points(raw.values[present], raw.physical.kind)
         inside = np.zeros(points.size, np.bool_)
         for first, last in condition.spans:
@@ -255,7 +265,7 @@ def decode_column(
 
 def decode_labels(column: Column, codes: NDArray[Any]) -> RawColumn:
     """Turn codes [n] of a column of categories or flags into its values."""
-    present, missing = present_codes(column, codes, None)
+    present, missing, _ = present_codes(column, codes, None)
     index = present.astype(np.intp)
     if isinstance(column, Categorical):
         return _labels(column, index, missing)

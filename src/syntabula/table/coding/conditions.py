@@ -42,7 +42,8 @@ class Allowed:
 
     Attributes:
         missing: Whether missing cells satisfy it.
-        codes: Codes of categories, or of false and true, that satisfy it.
+        codes: Codes of categories, or of false and true, that satisfy it; for an ordered column, positions of the texts
+            beside its values, from 0.
         spans: For an ordered column, half-open intervals of points that satisfy it, in no order.
     """
 
@@ -61,7 +62,8 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
             an open end; a comparison as text, such as ">5" or ">=5 and <10"; None for missing; ... for anything but
             missing; or any other collection of these, one of which must hold. In a column of times, a day means the
             whole day. Days and times may be text, in the column's format or ISO 8601; numbers in comparisons may be in
-            the column's format.
+            the column's format. A text that a column of numbers declares, such as "<0.5", means the cells that hold it,
+            and no comparison.
 
     Raises:
         ArgumentError: If the column can never satisfy it; the message shows what was given, and nothing of an
@@ -75,7 +77,11 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
             missing = True
             if not column.nullable:
                 raise ArgumentError(f"where asks for missing cells of column {name!r}, which has none")
+        elif isinstance(column, Ordered) and isinstance(one, str) and one in column.beside:
+            codes.add(column.beside.index(one))
         elif isinstance(column, Ordered):
+            if one is ...:
+                codes |= set(range(len(column.beside)))
             spans.append(_span(name, column, (None, None) if one is ... else one))
         elif one is ...:
             codes |= set(range(column.n_values))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from syntabula.bins.roundness import Roundness
 from syntabula.bins.uniform import Bins, Spread, normal_within, uniform_within
 from syntabula.marginals.domain import code_dtype
-from syntabula.table.raw import RawColumn
+from syntabula.table.raw import RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import Column, Ordered
 
 _FEWEST_ROWS = 200
@@ -47,7 +47,8 @@ class InBins:
     Attributes:
         column: Its declaration.
         index: Bin of each row [n], in the small type of codes, as those of all columns are held at once.
-        missing: Which cells are missing [n]; their bin means nothing.
+        missing: Which cells are missing, or hold a text beside the values [n]; their bin means nothing.
+        beside: The texts; None if the column declares none.
         bins: The bins.
         within: How values lie within them; evenly if None.
         groups: Group of each bin, within which bins were drawn apart from other columns; None if all were drawn as they
@@ -57,6 +58,7 @@ class InBins:
     column: Ordered
     index: NDArray[Any]
     missing: NDArray[np.bool_]
+    beside: RepeatedTexts | None
     bins: Bins
     within: Spread | Roundness | None
     groups: NDArray[np.intp] | None = None
@@ -109,12 +111,22 @@ class InBins:
 
 def present_codes(
     column: Column, codes: NDArray[Any], bins: Bins | None
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the codes, and which are of missing cells; these get a valid one, so that every array has a plain type."""
+) -> tuple[NDArray[Any], NDArray[np.bool_], RepeatedTexts | None]:
+    """Return the codes, which are of cells without a value, and the texts that some of these hold beside values.
+
+    Cells without a value get a valid code, so that every array has a plain type.
+    """
     missing = np.zeros(codes.size, dtype=np.bool_)
-    if column.nullable:
+    beside = None
+    if isinstance(column, Ordered) and column.beside:
+        assert bins is not None
+        missing = codes >= bins.size
+        places = np.where(missing, codes, 0).astype(np.int64) - (bins.size - 1)
+        places[places > len(column.beside)] = 0
+        beside = RepeatedTexts.placed(["", *column.beside], np.maximum(places, 0))
+    elif column.nullable:
         missing = codes == column.n_codes(bins) - 1
-    return np.where(missing, np.zeros(1, codes.dtype), codes), missing
+    return np.where(missing, np.zeros(1, codes.dtype), codes), missing, beside
 
 
 def ordered_values(columns: Mapping[str, InBins], rng: np.random.Generator) -> dict[str, RawColumn]:
@@ -129,7 +141,7 @@ def ordered_values(columns: Mapping[str, InBins], rng: np.random.Generator) -> d
     found = {}
     for (name, column), drawn in zip(columns.items(), points, strict=True):
         values, physical = column.column.values(drawn)
-        found[name] = RawColumn(values, column.missing, physical)
+        found[name] = RawColumn(values, column.missing, physical, beside=column.beside)
     return found
 
 

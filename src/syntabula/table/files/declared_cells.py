@@ -11,7 +11,8 @@ of a cell from that cell and the declaration alone, so no cell changes how anoth
 - datetimes are ISO 8601 times or dates; without an offset they are in the declared zone, and a column without a
   zone accepts no offset;
 - clock times have hours and minutes, and may have seconds;
-- days, times and numbers with a declared format are also, or if numbers only, read in this format.
+- days, times and numbers with a declared format are also, or if numbers only, read in this format;
+- a cell of a column of numbers may hold one of its declared texts.
 
 White space around anything but text is ignored, and an empty cell is missing; only in a column of text, a quoted
 empty cell is the empty string. Any other cell is unreadable, and the codec treats it as a value outside the domain.
@@ -30,8 +31,8 @@ from numpy.typing import NDArray
 
 from syntabula.table.database import connection, in_order, interruptible, quoted, read_query
 from syntabula.table.frames.object_columns import object_array, to_objects
-from syntabula.table.raw import PhysicalType, RawColumn
-from syntabula.table.schema.columns import Identifier
+from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts
+from syntabula.table.schema.columns import Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 from syntabula.table.schema.text_formats import NumberFormat
 from syntabula.table.schema.time_columns import MICROSECONDS, microseconds, time_zone
@@ -124,6 +125,10 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
     for i, (text, name) in enumerate(zip(texts, names, strict=True)):
         physical = read_as(schema, name)
         cell = text if physical.kind == "text" else plain(stripped(text), physical)
+        if texts := texts_beside(schema, name):
+            # Such a text has no usual form.
+            bare, listed = stripped(text), ", ".join(map(quoted, texts))
+            cell = f"CASE WHEN {bare} IN ({listed}) THEN {bare} ELSE {cell} END"
         columns.append(f"{cell} AS c{i}")
     return ", ".join(columns)
 
@@ -146,12 +151,16 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
         parsed[i] = _when(f"c{i}", NUMBER, f"c{i}")
     values = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(parsed))
     columns, n_rows = read_query(database, f"SELECT {values} FROM cells", names)
-    marks = _marks(database, types)
+    texts = [texts_beside(schema, name) for name in names]
+    marks = _marks(database, types, texts)
     for i, (name, physical) in enumerate(zip(names, types, strict=True)):
         column = _decimals(columns[name]) if i in wide else replace(columns[name], physical=physical)
         if physical.timezone is not None:
             column = replace(column, cells=_in_utc(column.values, marks[f"l{i}"], physical.timezone))
         unreadable = column.missing & ~marks[f"g{i}"]
+        if texts[i]:
+            column = replace(column, beside=RepeatedTexts.placed(["", *texts[i]], marks[f"b{i}"]))
+            unreadable &= marks[f"b{i}"] == 0
         columns[name] = replace(column, unreadable=unreadable if unreadable.any() else None)
     return columns, n_rows
 
@@ -204,6 +213,12 @@ def read_as(schema: Schema, name: str) -> PhysicalType:
     return schema[name].stored if learned else _TEXT
 
 
+def texts_beside(schema: Schema, name: str) -> tuple[str, ...]:
+    """Return the texts that cells of a column may hold in place of a value; none if it is not declared."""
+    column = schema.columns.get(name)
+    return column.beside if isinstance(column, Ordered) else ()
+
+
 def stripped(text: str) -> str:
     """Return the SQL of a text without white space around it; null if nothing is left."""
     # Looking for white space takes a tenth of what trimming does.
@@ -252,16 +267,30 @@ def _with_wide_numbers(database: Any, physical: Sequence[PhysicalType], parsed: 
     return {i for i, count in zip(whole, row, strict=True) if count}
 
 
-def _marks(database: Any, physical: Sequence[PhysicalType]) -> dict[str, NDArray[np.bool_]]:
-    """Return which cells of each column are empty, and which zoned times have no offset."""
+def _marks(
+    database: Any, physical: Sequence[PhysicalType], texts: Sequence[tuple[str, ...]]
+) -> dict[str, NDArray[Any]]:
+    """Return which cells of each column are empty, which zoned times have no offset, and which text a cell holds.
+
+    Args:
+        database: See `read_declared`.
+        physical: Type of each column.
+        texts: Those that each column may hold beside its values; the first is at position 1.
+    """
     marks = []
     for i, p in enumerate(physical):
         nan = f" OR lower(c{i}) = 'nan'" if p.kind in ("integer", "float") else ""
         marks.append(f"(c{i} IS NULL{nan}) AS g{i}")
         if p.timezone is not None:
             marks.append(f"coalesce({matches(f'c{i}', _LOCAL)}, false) AS l{i}")
+        if texts[i]:
+            cases = " ".join(f"WHEN {quoted(text)} THEN {place}" for place, text in enumerate(texts[i], 1))
+            marks.append(f"(CASE c{i} {cases} ELSE 0 END)::UTINYINT AS b{i}")
     fetched = database.sql(f"SELECT {', '.join(marks)} FROM cells").fetchnumpy()
-    return {name: np.ma.getdata(mark).astype(np.bool_) for name, mark in fetched.items()}
+    return {
+        name: np.ma.getdata(mark).astype(np.uint8 if name.startswith("b") else np.bool_)
+        for name, mark in fetched.items()
+    }
 
 
 def _decimals(column: RawColumn) -> RawColumn:

@@ -36,7 +36,13 @@ def together(pieces: Iterator[Mapping[str, RawColumn]], n_rows: int) -> dict[str
     if all(column.missing.size == n_rows for column in first.values()):
         return dict(first)
     whole = {
-        name: RawColumn(np.empty(n_rows, column.values.dtype), np.empty(n_rows, np.bool_), column.physical)
+        name: RawColumn(
+            np.empty(n_rows, column.values.dtype),
+            np.empty(n_rows, np.bool_),
+            column.physical,
+            beside=column.beside
+            and RepeatedTexts(column.beside.distinct, np.empty(n_rows, column.beside.places.dtype)),
+        )
         for name, column in first.items()
         if not isinstance(column.cells, RepeatedTexts)
     }
@@ -55,6 +61,8 @@ def together(pieces: Iterator[Mapping[str, RawColumn]], n_rows: int) -> dict[str
             assert column.values.dtype == whole[name].values.dtype
             whole[name].values[start:stop] = column.values
             whole[name].missing[start:stop] = column.missing
+            if (beside := whole[name].beside) is not None and column.beside is not None:
+                beside.places[start:stop] = column.beside.places
         start = stop
 
     release_each(fill, drained([first], pieces))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -32,7 +32,13 @@ def read_chunks(name: str, chunks: Any) -> RawColumn:
     if types.is_dictionary(arrow_type):
         decoded = read_chunks(name, chunks.cast(arrow_type.value_type))
         physical = decoded.physical
-        named = PhysicalType(physical.kind, str(arrow_type), timezone=physical.timezone, scale=physical.scale)
+        named = PhysicalType(
+            physical.kind,
+            str(arrow_type),
+            timezone=physical.timezone,
+            scale=physical.scale,
+            order=_order(chunks) if physical.kind == "text" else (),
+        )
         return RawColumn(decoded.cells, decoded.missing, named)
     printed = str(arrow_type)
     missing = chunks.is_null().to_numpy().astype(np.bool_)
@@ -91,6 +97,15 @@ def _numbers(chunks: Any, gap: Any, dtype: Any) -> NDArray[Any]:
     return array
 
 
+def _order(chunks: Any) -> tuple[str, ...]:
+    """Return the texts of a dictionary in its order; none if it does not rank them."""
+    if not chunks.type.ordered or not chunks.num_chunks:
+        return ()
+    return tuple(
+        text for text in chunks.unify_dictionaries().chunk(0).dictionary.to_pylist() if text is not None
+    )
+
+
 def parse_type(printed: str) -> Any:
     """Return the Arrow type with this printed form; None if raw columns do not support it."""
     pa = require("pyarrow", "arrow")
@@ -102,7 +117,7 @@ def parse_type(printed: str) -> Any:
         return getattr(pa, f"decimal{matched[1]}")(int(matched[2]), int(matched[3]))
     if matched := _DICTIONARY.fullmatch(printed):
         inner, index = parse_type(matched[1]), parse_type(matched[2])
-        # Not ordered, even if the original was: categories are made in the order in which cells hold them.
+        # Not ordered, even if the original was: without stated categories they come in the order of cells.
         return None if inner is None else pa.dictionary(index, inner)
     if printed == "string_view":
         return pa.string_view()
@@ -112,14 +127,21 @@ def parse_type(printed: str) -> Any:
         return None
 
 
-def make_array(column: RawColumn) -> Any:
-    """Return a column as an Arrow array, of the physical type if that can hold it."""
+def make_array(column: RawColumn, categories: Sequence[Any] | None = None) -> Any:
+    """Return a column as an Arrow array, of the physical type if that can hold it.
+
+    Args:
+        column: The column.
+        categories: Its categories in order, for a dictionary that ranks them; None if they are not known.
+    """
     pa = require("pyarrow", "arrow")
     plain = _plain_array(column)
     target = parse_type(column.physical.name)
     if target is None or target == plain.type:
         return plain
     try:
+        if pa.types.is_dictionary(target) and categories and column.physical.name.endswith("ordered=1>"):
+            return _ranked(plain, target, categories)
         if pa.types.is_dictionary(target):
             return plain.cast(target.value_type).dictionary_encode().cast(target)
         safe = not pa.types.is_floating(target)
@@ -128,6 +150,17 @@ def make_array(column: RawColumn) -> Any:
         return plain
     except pa.ArrowNotImplementedError:
         return plain
+
+
+def _ranked(plain: Any, target: Any, categories: Sequence[Any]) -> Any:
+    """Return values as a dictionary in the order of some categories, and of values that are none behind them."""
+    pa, compute = require("pyarrow", "arrow"), require("pyarrow.compute", "arrow")
+    others = [value for value in compute.unique(plain).to_pylist() if value is not None]
+    known = pa.array([*dict.fromkeys([*categories, *others])], target.value_type)
+    places = compute.index_in(plain.cast(target.value_type), value_set=known).cast(target.index_type)
+    if isinstance(places, pa.ChunkedArray):
+        places = places.combine_chunks()
+    return pa.DictionaryArray.from_arrays(places, known, ordered=True)
 
 
 def _plain_array(column: RawColumn) -> Any:

@@ -22,7 +22,8 @@ from syntabula.table.raw import (
     sliced,
     slices,
 )
-from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column
+from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column, Numeric
+from syntabula.table.schema.text_formats import SHORTEST
 
 _DAY = MICROSECONDS["day"]
 _TIMES = ("date", "datetime", "time")
@@ -40,13 +41,16 @@ def output_type(column: Column, container: Container) -> PhysicalType:
     Integers have 64 bits. In pandas they are int64 and flags are bool, or the nullable Int64 and boolean if cells may
     be missing; texts have pandas' default text type, and days are times at midnight, because pandas has no type for
     days. Elsewhere each kind has its own type, which supports missing cells; text files hold days, times and numbers as
-    texts if the declaration gives their format, except that JSON has its own numbers.
+    texts if the declaration gives their format, except that JSON has its own numbers. Numbers that may have texts beside
+    them are texts everywhere.
 
     Args:
         column: The declaration.
         container: Library or file format.
     """
     stored, pandas = column.stored, container == "pandas"
+    if isinstance(column, Numeric) and column.texts:
+        return _as_text(column)
     if stored.format is not None:
         as_text = container in TEXT_FORMATS if stored.kind in _TIMES else container in ("csv", "tsv")
         if as_text:
@@ -66,8 +70,17 @@ def output_type(column: Column, container: Container) -> PhysicalType:
     return stored
 
 
+def _as_text(column: Numeric) -> PhysicalType:
+    """Return the type of numbers that are written as texts."""
+    stored = column.stored
+    return PhysicalType("text", "VARCHAR", scale=stored.scale, format=stored.format or SHORTEST)
+
+
 def written_as(physical: PhysicalType, column: Column) -> PhysicalType:
-    """Return the stored type of a column, with the format that was found for days and times among its texts."""
+    """Return the stored type of a column, with the format that was found for what its texts say."""
+    if isinstance(column, Numeric) and (column.texts or physical.kind == "text"):
+        name = physical.name if physical.kind == "text" else "VARCHAR"
+        return replace(_as_text(column), name=name)
     if physical.kind != "text" or column.stored.kind not in _TIMES:
         return physical
     return replace(physical, format=column.stored.format, scale=column.stored.scale)
@@ -89,6 +102,10 @@ def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
     cells = _converted(column, physical)
     if cells is None:
         return column
+    if column.beside is not None and physical.kind == "text":
+        assert not isinstance(cells, RepeatedTexts)
+        held = column.beside.places > 0
+        return RawColumn(np.where(held, column.beside.texts(), cells), column.missing & ~held, physical)
     if physical.kind == "datetime" and (physical.timezone is None) != (column.physical.timezone is None):
         return column
     return RawColumn(cells, column.missing, physical)

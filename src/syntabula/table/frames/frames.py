@@ -174,7 +174,7 @@ def to_frame(
         return polars.DataFrame([polars_columns.make_series(n, c, known.get(n)) for n, c in typed.items()])
     from syntabula.table.frames.arrow_tables import make_array
 
-    return require("pyarrow", "arrow").table({n: make_array(c) for n, c in typed.items()})
+    return require("pyarrow", "arrow").table({n: make_array(c, known.get(n)) for n, c in typed.items()})
 
 
 def frame_library(container: Container) -> Container:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,11 @@ def _read_categories(name: str, series: Any) -> RawColumn:
     unreadable = labels.missing[label] & ~missing
     marked = unreadable if unreadable.any() else None
     column = RawColumn(labels.cells[label], missing | unreadable, labels.physical, marked)
-    return _renamed(column, printed)
+    renamed = _renamed(column, printed)
+    if not series.dtype.ordered or labels.physical.kind != "text":
+        return renamed
+    ranked = tuple(text for text, gap in zip(labels.values.tolist(), labels.missing, strict=True) if not gap)
+    return replace(renamed, physical=replace(renamed.physical, order=ranked))
 
 
 def _renamed(column: RawColumn, printed: str) -> RawColumn:

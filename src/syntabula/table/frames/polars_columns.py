@@ -39,8 +39,9 @@ def read_series(series: Any) -> RawColumn:
             object_array(series.to_list()), missing, PhysicalType("decimal", printed, scale=dtype.scale)
         )
     if dtype == polars.Enum:
-        texts = RepeatedTexts.placed(dtype.categories.to_list(), _physical(series))
-        return RawColumn(texts, missing, PhysicalType("text", printed))
+        ranked = dtype.categories.to_list()
+        physical = PhysicalType("text", printed, order=tuple(ranked))
+        return RawColumn(RepeatedTexts.placed(ranked, _physical(series)), missing, physical)
     if dtype in (polars.String, polars.Categorical, polars.Null):
         return RawColumn(_texts(series.cast(polars.String)), missing, PhysicalType("text", printed))
     if dtype == polars.Date:

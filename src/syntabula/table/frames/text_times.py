@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from syntabula.table.database import connection, in_order, interruptible, read_q
 from syntabula.table.files.cell_kinds import CELL_KINDS, column_type, kinds_by_column
 from syntabula.table.files.cell_types import found_value
 from syntabula.table.frames.object_columns import is_unicode, object_array
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
+from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.schema import Schema, undeclared
 
 _ISO_TIME = "%Y-%m-%dT%H:%M:%S"
@@ -23,27 +23,29 @@ class TextTimes:
 
     def __init__(self, table: RawTable, names: Sequence[str]) -> None:
         self._table = table
-        self._texts = {name: _repeated(table.columns[name]) for name in names}
+        self._texts = {name: repeated_texts(table.columns[name]) for name in names}
         self._kinds = _kinds(self._texts, table)
 
     def cell_kinds(self, name: str) -> CountedPoints:
         """Return positions in `CELL_KINDS`, and how many non-empty cells of a column have each; sensitive."""
         return self._kinds[name]
 
-    def types(self) -> dict[str, PhysicalType]:
-        """Return the types of the columns all of whose cells are days or times of one form; sensitive."""
+    def types(
+        self, kinds: Collection[PhysicalKind] = ("date", "datetime", "time")
+    ) -> dict[str, PhysicalType]:
+        """Return the types of the columns all of whose cells are values of some kinds in one form; sensitive."""
         found = {}
-        for name, kinds in self._kinds.items():
+        for name, counted in self._kinds.items():
             counts = dict.fromkeys(CELL_KINDS, 0.0)
-            for place, number in zip(kinds.values, kinds.counts, strict=True):
+            for place, number in zip(counted.values, counted.counts, strict=True):
                 counts[CELL_KINDS[int(place)]] += float(number)
             physical = column_type(counts, 0)
-            if physical is not None and physical.kind in ("date", "datetime", "time"):
+            if physical is not None and physical.kind in kinds:
                 found[name] = physical
         return found
 
     def typed(self, physical: Mapping[str, PhysicalType]) -> RawTable:
-        """Return the table with columns read as these types of days and times, and the rest as it is.
+        """Return the table with columns read as these types, and the rest as it is.
 
         Cells that cannot be read as their type are missing. The stored types remain, as what is drawn is written as
         texts again.
@@ -80,7 +82,7 @@ def with_times_read(table: RawTable, schema: Schema | None = None) -> RawTable:
     return texts.typed(texts.types())
 
 
-def _repeated(column: RawColumn) -> RepeatedTexts:
+def repeated_texts(column: RawColumn) -> RepeatedTexts:
     """Return a column's texts; those that are not valid Unicode, which the database refuses, are empty."""
     cells = column.cells
     found = cells if isinstance(cells, RepeatedTexts) else RepeatedTexts.of(cells.tolist(), column.missing)

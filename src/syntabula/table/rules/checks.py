@@ -124,6 +124,7 @@ def _check_named(rules: Rules, columns: Mapping[str, Column]) -> None:
                 )
             if isinstance(columns[name], Identifier):
                 raise SchemaError(_of_identifier(kind, name))
+            _check_values(kind, name, columns[name])
     for chain in rules.order:
         _check_chain(chain, columns)
     for names in rules.together:
@@ -168,6 +169,15 @@ def _check_usable(where: str, used: Iterable[str], columns: Mapping[str, Column]
     for name in used:
         if isinstance(columns[name], Identifier):
             raise SchemaError(_of_identifier(where, name))
+        _check_values(where, name, columns[name])
+
+
+def _check_values(where: str, name: str, column: Column) -> None:
+    if isinstance(column, Ordered) and column.beside:
+        raise SchemaError(
+            f"rules: {where} uses column {name!r}, whose cells may hold texts instead of numbers; leave it out of rules, "
+            "or drop its `texts`"
+        )
 
 
 def _of_identifier(where: str, name: str) -> str:

@@ -66,7 +66,10 @@ def _without(cells: Cells, names: Collection[str]) -> Cells:
 
 
 def _is_name(column: Column) -> bool:
-    return not isinstance(column, Ordered | Categorical | Boolean)
+    # Rules cannot use columns with texts beside their numbers.
+    return not isinstance(column, Ordered | Categorical | Boolean) or (
+        isinstance(column, Ordered) and bool(column.beside)
+    )
 
 
 def _sums(numbers: Cells) -> Iterator[tuple[str, str]]:

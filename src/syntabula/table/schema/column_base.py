@@ -39,7 +39,8 @@ LABEL_TYPES: dict[type[Label], str] = {
 class ColumnBase:
     """The base of every kind of column.
 
-    Codes of a column: its bins or categories in order, then "other" if it is open, then missing if it is nullable.
+    Codes of a column: its bins or categories in order, then "other" if it is open, or the texts beside its numbers, then
+    missing if it is nullable.
 
     Attributes:
         nullable: Whether cells may be missing; missing then has its own code.
@@ -80,7 +81,7 @@ class ColumnBase:
 
     def n_codes(self, bins: Bins | None = None) -> int:
         """Return the number of codes; `bins` are those of an ordered column."""
-        return (self.n_values if bins is None else bins.size) + self.nullable
+        return self.n_values + self.nullable if bins is None else bins.size + self.n_apart
 
     def span(self) -> tuple[Any, Any, bool]:
         """Return first and last point of an ordered column, and whether they are grid points (integers)."""
@@ -101,6 +102,16 @@ class Ordered(ColumnBase):
     upper: Any
     bins: int | None
     atoms: tuple[Any, ...] | None
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Texts that cells may hold in place of a value, each of which has a code of its own."""
+        return ()
+
+    @property
+    def n_apart(self) -> int:
+        """Number of codes at the end that are no value of the column: those of texts beside values, and of missing."""
+        return len(self.beside) + self.nullable
 
     @property
     def declared_atoms(self) -> list[int | float]:

@@ -37,7 +37,7 @@ SchemaT = TypeVar("SchemaT")
 
 VERSION = 1
 MAX_BYTES = 10_000_000
-LABELS = ("categories", "other_label")
+LABELS = ("categories", "other_label", "texts")
 """Entries of a column that hold labels, which must be exactly as typed."""
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,12 +27,16 @@ from syntabula.table.schema.column_base import (
     integers_to,
     left_out,
     plain_bound,
+    plain_label,
     require_order,
+    type_of,
     unless,
 )
-from syntabula.table.schema.text_formats import NumberFormat
+from syntabula.table.schema.text_formats import NumberFormat, read_number
 
 MAX_DECIMALS = 15
+MOST_TEXTS = 50
+"""Most texts that a column may declare beside its numbers."""
 MAX_GRID = 2**50
 """Largest grid point of a column of decimals or steps: up to it, a value rounds back to the same point in float64."""
 
@@ -42,6 +47,8 @@ class Numeric(Ordered):
 
     Any number between the bounds can appear in synthetic data. Declare numeric codes, such as 0, 1000 and 5000 if no
     others exist, as categorical.
+
+    Some cells may hold a declared text instead, such as a limit of detection. Such a column is written as text.
 
     Attributes:
         lower: Lower bound. Integers are kept exactly, up to 64 bits.
@@ -58,6 +65,8 @@ class Numeric(Ordered):
         format: The number 1234.5 as text files write it, in quotes: "1234,5" or "1.234,5" with a decimal comma,
             "1,234.50" to write two decimals always, "1234.0" at least one, "$1,234" or "1.234,5 €" with a sign; files are
             read and written so.
+        texts: Texts that cells may hold in place of a number, such as "<0.5" and ">1000"; each is drawn as often as a
+            category. Numbers stay numbers; where scores and rules need one, such a cell counts as missing.
 
     Raises:
         SchemaError: If bounds are reversed, not finite or too large, an atom is no value of the column, or arguments
@@ -75,6 +84,7 @@ class Numeric(Ordered):
     atoms: tuple[int | float, ...] | None = None
     usual: tuple[int | float, int | float] | None = None
     format: str | None = None
+    texts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,6 +105,37 @@ class Numeric(Ordered):
             object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, self._atom))
         if self.format is not None:
             self._check_format(NumberFormat.of(self.format))
+        object.__setattr__(self, "texts", self._checked_texts(self.texts))
+
+    def _checked_texts(self, given: object) -> tuple[str, ...]:
+        if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable):
+            raise SchemaError(f"texts must be a list of texts, not {type_of(given)}")
+        texts = tuple(plain_label(f"text number {i}", text) for i, text in enumerate(given, start=1))
+        if len(texts) > MOST_TEXTS:
+            raise SchemaError(f"texts must be at most {MOST_TEXTS}; declare the column as categorical")
+        for text in texts:
+            if not isinstance(text, str):
+                raise SchemaError(
+                    f"texts must be texts, in quotes, not {type_of(text)}; declare a number as an atom"
+                )
+            if not text or text != text.strip():
+                raise SchemaError(
+                    "a text is empty or begins or ends with a space; declare it without, or `nullable`"
+                )
+            if text[0] in "=@" or (text[0] in "+-" and text.strip("+-")):
+                raise SchemaError(
+                    "a text begins like a formula, which a spreadsheet would run; declare it otherwise"
+                )
+            if _is_number(text) or read_number(text, self.format) is not None:
+                raise SchemaError("a text is a number in a file; declare it as an atom, within the bounds")
+        if len(set(texts)) < len(texts):
+            raise SchemaError("a text is listed more than once; list each once")
+        return tuple(map(str, texts))
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Texts that cells may hold in place of a number."""
+        return self.texts
 
     def _check_format(self, form: NumberFormat) -> None:
         if not form.mark and not self._is_whole:
@@ -250,6 +291,15 @@ class Numeric(Ordered):
         # The shortest text of a float is the number that the user meant.
         point = Fraction(Decimal(repr(value)) if isinstance(value, float) else value) / self.unit
         return point, point
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number, infinite, or nan, which is missing."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _nearest_multiples(values: NDArray[Any], step: int, first: int, last: int) -> NDArray[Any]:

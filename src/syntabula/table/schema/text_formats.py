@@ -17,6 +17,8 @@ _PICTURE = re.compile(
     rf"(?P<prefix>({SIGN} ?)?)1(?P<group>[,.' \u00a0\u202f]?)234"
     rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>( ?{SIGN})?)"
 )
+SHORTEST = "1234.5"
+"""The format that writes as many decimals as a number needs, and none if it is whole."""
 EXAMPLES = "'1234,5', '1,234.50', '1.234,50 €' or '$1,234'"
 
 

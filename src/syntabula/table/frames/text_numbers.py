@@ -1,0 +1,141 @@
+"""Numbers that are stored as texts because of signs, groups of digits, or texts such as limits beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from syntabula.table.frames.object_columns import object_array
+from syntabula.table.frames.retyping import text_of
+from syntabula.table.frames.text_times import TextTimes, repeated_texts, with_times_read
+from syntabula.table.new_keys import FEW_VALUES
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
+from syntabula.table.schema.numeric import MOST_TEXTS, Numeric
+from syntabula.table.schema.schema import Schema, undeclared
+from syntabula.table.schema.text_formats import SHORTEST, SIGN
+
+_GROUPS = "' \u00a0\u202f"
+_LIMIT = re.compile(rf"([<>≤≥]|<=|>=) ?([0-9][0-9.,{_GROUPS}]*( ?{SIGN})?|LO[DQ]|[DQ]L)")
+_WORDS = {"#N/A", "<NA>", "N/A", "NA", "n/a", "NULL", "null", "None", "-", "--", "ND", "n.d."}
+"""Texts that stand for a missing number, but are not empty."""
+_NUMBER = re.compile(
+    rf"(?P<first>[+-]?)(?P<prefix>({SIGN} ?)?)(?P<second>[+-]?)"
+    rf"(?P<digits>[0-9.]([0-9.,{_GROUPS}]*[0-9])?\.?([eE][+-]?[0-9]+)?)(?P<suffix>( ?{SIGN})?)"
+)
+
+
+def with_texts_read(table: RawTable, schema: Schema | None = None) -> RawTable:
+    """Return a table with undeclared columns of texts read as what all of their cells say; sensitive.
+
+    These are days or times (see `with_times_read`), and numbers that no library takes for such.
+    """
+    table = with_times_read(table, schema)
+    found: dict[str, RawColumn] = {}
+    for name in undeclared(table.columns, schema):
+        if (texts := _as_texts(table.columns[name])) is not None:
+            column = _as_numbers(name, replace(table, columns={name: texts}))
+            if column is not None:
+                found[name] = column
+    return replace(table, columns=table.columns | found) if found else table
+
+
+def _as_texts(raw: RawColumn) -> RawColumn | None:
+    """Return a column of texts, or of texts and numbers, as workbooks hold them, as texts; None for any other."""
+    if raw.physical.kind == "text":
+        return raw
+    present = raw.values[~raw.missing].tolist() if raw.physical.kind == "other" else []
+    kinds = {*map(type, present)}
+    if str not in kinds or not kinds <= {str, int, float}:
+        return None
+    written = text_of(Numeric(0, 0))
+    texts = [None if gap else written(v) for v, gap in zip(raw.values, raw.missing, strict=True)]
+    if any(text is None and not gap for text, gap in zip(texts, raw.missing, strict=True)):
+        return None
+    return RawColumn(RepeatedTexts.of(texts, raw.missing), raw.missing, PhysicalType("text", "object"))
+
+
+def _as_numbers(name: str, table: RawTable) -> RawColumn | None:
+    """Return a column of texts as numbers, with texts beside them; None if it holds anything else, or few numbers."""
+    raw = table.columns[name]
+    texts = repeated_texts(raw)
+    occurs = np.bincount(texts.places[~raw.missing], minlength=texts.distinct.size) > 0
+    bare = [text.strip() for text in texts.distinct.tolist()]
+    present = {text for text, some in zip(bare, occurs, strict=True) if some and text}
+    beside = sorted(text for text in present if text in _WORDS or _LIMIT.fullmatch(text))
+    if len(beside) > MOST_TEXTS or len(present) - len(beside) <= FEW_VALUES:
+        return None
+    style = _Style.of(present.difference(beside))
+    if style is None or (not beside and style.is_plain):
+        return None
+    position = {text: place for place, text in enumerate(beside, 1)}
+    held = np.array([position.get(text, 0) for text in bare])[texts.places]
+    held[raw.missing] = 0
+    plain = RepeatedTexts(object_array([style.plain(text) for text in bare]), texts.places)
+    numbers = RawColumn(plain, raw.missing | (held > 0), raw.physical)
+    reader = TextTimes(replace(table, columns={name: numbers}), [name])
+    physical = reader.types(("integer", "float")).get(name)
+    if physical is None:
+        return None
+    column = reader.typed({name: physical}).columns[name]
+    return replace(
+        column,
+        physical=replace(physical, format=style.format(physical)),
+        beside=RepeatedTexts.placed(["", *beside], held) if beside else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Style:
+    """What the numbers of a column have around and between their digits.
+
+    Attributes:
+        prefix: Sign of a currency before each, or nothing.
+        group: Character between groups of digits that only some libraries read, or nothing.
+        suffix: Sign of a currency or percent behind each, or nothing.
+    """
+
+    prefix: str
+    group: str
+    suffix: str
+
+    @classmethod
+    def of(cls, numbers: Collection[str]) -> _Style | None:
+        """Return the style that all numbers share; None if they are no numbers, or share none."""
+        styles = set()
+        groups: set[str] = set()
+        for text in numbers:
+            if (found := _NUMBER.fullmatch(text)) is None or (found["first"] and found["second"]):
+                return None
+            styles.add((found["prefix"], found["suffix"]))
+            groups |= {character for character in found["digits"] if character in _GROUPS}
+        if len(styles) != 1 or len(groups) > 1:
+            return None
+        prefix, suffix = styles.pop()
+        return cls(prefix, "".join(groups), suffix)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing but digits and marks."""
+        return not (self.prefix or self.group or self.suffix)
+
+    def plain(self, text: str) -> str:
+        """Return a number without signs, and with groups that are known; another text as it is."""
+        found = _NUMBER.fullmatch(text)
+        if found is None:
+            return text
+        digits = found["digits"]
+        if self.group:
+            digits = digits.replace(self.group, "." if "," in digits else ",")
+        return found["first"] + found["second"] + digits
+
+    def format(self, physical: PhysicalType) -> str | None:
+        """Return the format of these numbers, given that of the plain ones."""
+        if self.is_plain:
+            return physical.format
+        format = physical.format or ("1234" if physical.kind == "integer" else SHORTEST)
+        if self.group:
+            format = f"1{self.group}{format[2:]}"
+        return f"{self.prefix}{format}{self.suffix}"
