@@ -47,15 +47,16 @@ def coarsen(
     """Merge small neighbouring codes, so that a typical pair of columns stands out from its noise.
 
     A code whose noisy count is at least 3 standard deviations stays alone. The others are joined in order, in an ordered
-    column to neighbours alone (`_joined`), each group until its count is as large. So the two tails of a binned column stay apart, while one group
-    of all rare codes would mix them (as in McKenna, Miklau, Sheldon 2021, "Winning the NIST Contest", and
-    in SAS dpmm's AIM). Columns that still have more than m groups are merged further until they have m: the
-    largest number for which an average cell of m groups against the median column holds `records_per_noise`
-    times the noise of a pair, as PrivMRF requires of a marginal (Cai et al. 2021, theta-usefulness). Small
-    columns thus keep their codes, as their pairs with large ones stand out from the noise. Ordered columns are merged
-    until any two columns, cut to as many groups, have at most twice as many cells: where most columns are small, the
-    median says nothing of an amount beside another or beside many categories. Neighbouring codes of it tell nearly the
-    same; those without an order tell different things, and keep more of a strong dependence whole than merged.
+    column to neighbours alone (`_joined`), each group until its count is as large. So the two tails of a binned column
+    stay apart, while one group of all rare codes would mix them (as in McKenna, Miklau, Sheldon 2021, "Winning the
+    NIST Contest", and in SAS dpmm's AIM). Columns that still have more than m groups are merged further until they
+    have m: the largest number for which an average cell of m groups against the median column holds
+    `records_per_noise` times the noise of a pair, as PrivMRF requires of a marginal (Cai et al. 2021, theta-
+    usefulness). Small columns thus keep their codes, as their pairs with large ones stand out from the noise. Ordered
+    columns are merged until any two columns, cut to as many groups, have at most twice as many cells: where most
+    columns are small, the median says nothing of an amount beside another or beside many categories. Neighbouring
+    codes of it tell nearly the same; those without an order tell different things, and keep more of a strong
+    dependence whole than merged.
 
     Many groups must hold more: `_PER_GROUP` m times the noise, for m groups against as many. What m groups hide of how
     two columns depend on each other falls as 1 / m, while noise moves a part of the records that grows with the
