@@ -189,8 +189,9 @@ class ColumnTrees(LookupModel):
         if impossible:
             warn_caller(
                 ConditionWarning(
-                    f"no row that was tried has the values of {impossible:,} of {n:,} given rows: other columns are "
-                    "drawn there as if late ones were not given; name given columns in the option first"
+                    f"no row that was tried has the values of {impossible:,} of {n:,} given rows: there, columns are drawn "
+                    "as if those given that come later in the model's order were not; to draw from all of them, fit "
+                    "again with the option `first`, the names of the columns that will be given"
                 )
             )
         return EncodedTable(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from syntabula.table.files.row_parts import RowPart
     from syntabula.table.rules.row_rules import RowRules
 
+_FILE = "release.syn"
 _CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
 
 
@@ -83,9 +86,9 @@ class Release:
         for categories that are texts. Columns that were found are stored as in the original.
 
         Conditions are exact: rows follow the release's distribution given the conditions. Methods whose model is a
-        set of records (PrivSyn, Private-GSD) draw from the records that satisfy them, and only a Bayesian network
-        too wide for a junction tree needs rejection sampling. If few or no records satisfy them, a
-        ConditionWarning is issued.
+        set of records (PrivSyn, Private-GSD) draw from the records that satisfy them. Models that cannot be restricted
+        (ARGN, Synthpop, diffusion, a Bayesian network too wide for a junction tree) draw rows until enough satisfy
+        them. If few or no records satisfy them, a ConditionWarning is issued.
 
         If the schema has rules, every row satisfies them: a row that breaks one gets other values within its codes; if
         none will do, it is discarded and another drawn, and a RuleWarning says how many if they are more than a tenth.
@@ -365,6 +368,13 @@ class Release:
         parts = StoredRelease(self.method, self.codec, self.model, self.privacy, self.origin, self.rules)
         parts.write(path)
 
+    def __reduce__(self) -> tuple[Callable[[bytes], Release], tuple[bytes]]:
+        """Pickle and copy a release as the bytes of its file, so that they hold no more than it; raises as `save`."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / _FILE
+            self.save(path)
+            return _from_bytes, (path.read_bytes(),)
+
     def stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
         types = {n: output_type(c, container) for n, c in self.schema.columns.items()}
@@ -393,6 +403,14 @@ def load(path: str | os.PathLike[str]) -> Release:
     from syntabula.synthesizers.stored_release import read_parts
 
     return Release(*read_parts(path))
+
+
+def _from_bytes(content: bytes) -> Release:
+    """Read a release from the bytes of its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / _FILE
+        path.write_bytes(content)
+        return load(path)
 
 
 def _listed(clique: object) -> Sequence[object]:
