@@ -336,6 +336,11 @@ class TestWithoutPrivacy:
 
         assert (release.sample()["said"] == "none").mean() == pytest.approx(1 / 3, abs=0.1)
 
+    def test_a_table_without_values_is_refused(self) -> None:
+        for values in ([], [None, None]):
+            with pytest.raises(PrivateDomainError, match="the table holds no values"):
+                st.Independent(epsilon=math.inf, seed=0).fit(pd.DataFrame({"a": values, "b": values}, dtype=object))
+
     def test_an_empty_column_is_said_to_hold_no_values(self) -> None:
         frame = self.frame()[["age", "sort"]].assign(day=pd.Series([pd.NaT] * 300, dtype="datetime64[ns]"), said=None)
 

@@ -229,6 +229,8 @@ def find_columns(
             "pattern",
         )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
+    if exact and len(empty) + len(hidden) == len(table):
+        raise PrivateDomainError("the table holds no values, so there is nothing to learn; give it rows")
     if exact:
         warn_of_hidden(
             [*empty, *hidden],
