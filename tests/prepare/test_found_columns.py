@@ -339,10 +339,14 @@ class TestWithoutPrivacy:
     def test_a_table_without_values_is_refused(self) -> None:
         for values in ([], [None, None]):
             with pytest.raises(PrivateDomainError, match="the table holds no values"):
-                st.Independent(epsilon=math.inf, seed=0).fit(pd.DataFrame({"a": values, "b": values}, dtype=object))
+                st.Independent(epsilon=math.inf, seed=0).fit(
+                    pd.DataFrame({"a": values, "b": values}, dtype=object)
+                )
 
     def test_an_empty_column_is_said_to_hold_no_values(self) -> None:
-        frame = self.frame()[["age", "sort"]].assign(day=pd.Series([pd.NaT] * 300, dtype="datetime64[ns]"), said=None)
+        frame = self.frame()[["age", "sort"]].assign(
+            day=pd.Series([pd.NaT] * 300, dtype="datetime64[ns]"), said=None
+        )
 
         with pytest.warns(DomainWarning) as said:
             release = st.Independent(epsilon=math.inf, seed=0).fit(frame)

@@ -191,7 +191,9 @@ class TestRefusal:
             {"a": [1, 2], "b": pd.to_timedelta([1, 2], unit="h"), "c": [[1], [2]], "d": [1, "x"]}
         )
 
-        with pytest.raises(SchemaError, match="'b' holds durations; .*; nor can columns 'c', 'd' be learned as"):
+        with pytest.raises(
+            SchemaError, match=r"'b' holds durations; .*; nor can columns 'c', 'd' be learned as"
+        ):
             st.Independent(epsilon=1.0).fit(frame)
 
     def test_a_budget_that_hides_all_is_an_error(self):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
 import math
-import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -245,16 +243,6 @@ class TestRelease:
 
         assert not release.sample(200, seed=1).equals(release.sample(200, seed=2))
         assert not release.sample(200).equals(release.sample(200))
-
-    def test_a_pickled_or_copied_release_is_that_of_its_file(self, method: str, tmp_path: Path) -> None:
-        release = fit(method, as_arrow(values()))
-
-        for other in pickle.loads(pickle.dumps(release)), copy.deepcopy(release):
-            other.save(tmp_path / "other.syn")
-            release.save(tmp_path / "release.syn")
-
-            assert (tmp_path / "other.syn").read_bytes() == (tmp_path / "release.syn").read_bytes()
-            assert other.sample(50, seed=1).equals(release.sample(50, seed=1))
 
     def test_the_number_of_records_is_an_estimate(self, method: str) -> None:
         # Noise of at most 15 on each of the counts that it is averaged from: within 300 but for 1e-9.

@@ -97,7 +97,9 @@ class TestGiven:
     def test_unlisted_categories_of_an_open_column_are_said(self, release: st.Release) -> None:
         given = pd.DataFrame({"job": ["cook", "Cook", CANARY, None, "other"]})
 
-        with pytest.warns(ConditionWarning, match="'job': 2 given cells are none of the 3 categories") as said:
+        with pytest.warns(
+            ConditionWarning, match="'job': 2 given cells are none of the 3 categories"
+        ) as said:
             made = release.sample(given=given, seed=0)
 
         assert CANARY not in str(said[0].message)

@@ -107,7 +107,9 @@ def prepare(
 
 def _require_domains(types: Mapping[str, PhysicalType]) -> None:
     """Raise SchemaError if no column can be declared for some types; names all of these columns at once."""
-    refused = {name: reason for name, stored in types.items() if (reason := stored.without_domain) is not None}
+    refused = {
+        name: reason for name, stored in types.items() if (reason := stored.without_domain) is not None
+    }
     if not refused:
         return
     (first, reason), *_ = refused.items()

@@ -189,9 +189,8 @@ class ColumnTrees(LookupModel):
         if impossible:
             warn_caller(
                 ConditionWarning(
-                    f"no row that was tried has the values of {impossible:,} of {n:,} given rows: there, columns are drawn "
-                    "as if those given that come later in the model's order were not; to draw from all of them, fit "
-                    "again with the option `first`, the names of the columns that will be given"
+                    f"no row that was tried has the values of {impossible:,} of {n:,} given rows: some of these have no "
+                    "effect there on the other columns; fit again with the given columns as the option `first`"
                 )
             )
         return EncodedTable(
