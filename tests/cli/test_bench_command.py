@@ -70,7 +70,11 @@ class TestRun:
         for words, code, message in [
             (("run", "tab_bench-t99"), 2, "there is no study 'tab_bench-t99'; did you mean"),
             (("run", "tab_bench-t2"), 2, "tab_bench-t2 (Sizes of the tables) is not run:"),
-            (("run", "none.yaml"), 6, "cannot use the file 'none.yaml'"),
+            (
+                ("run", "none.yaml"),
+                6,
+                "cannot use the file 'none.yaml': No such file or directory; check the path",
+            ),
             (("run", "mine.yaml", "--store", "mine.csv"), 2, "must end in .jsonl"),
             (("run", "mine.yaml", "--store", "none/mine.jsonl"), 6, "does not exist; make it first"),
             (("run", "mine.yaml", "--workers", "0"), 2, "--workers must be an integer of at least 1"),

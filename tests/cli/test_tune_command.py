@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from syntabula.errors import ArgumentError
+
 pytest.importorskip("optuna", reason="the extra tune is not installed")
 
 TUNE = (
@@ -117,6 +119,19 @@ class TestPrivately:
         drawn = run("sample", "best.syn", "-o", "made.csv", "-n", 50)
         assert drawn.code == 0, drawn.err
         assert "bins" in (space / "best.yaml").read_text()
+
+    def test_tries_ten_sets_on_average_as_each_takes_from_the_budget(self, space, run, monkeypatch):
+        asked = []
+
+        def refused(*_, trials, **__):
+            asked.append(trials)
+            raise ArgumentError("asked")
+
+        monkeypatch.setattr("syntabula.tuning.private.tune_privately", refused)
+        for words in self.PRIVATE[:-2], self.PRIVATE:
+            run(*words, "-s", "schema.yaml", "--release", "best.syn")
+
+        assert asked == [10, 2]
 
     def test_refuses_what_it_cannot_do(self, space, run):
         for more, what in [

@@ -259,7 +259,10 @@ def test_values_beyond_all_that_is_sought_are_told() -> None:
     for name in BEYOND:
         release, messages = fitted(pd.DataFrame({"x": BEYOND[name]}), epsilon=1.0)
 
-        assert any(m.startswith("column 'x': some values seem to lie beyond the bounds") for m in messages)
+        assert any(
+            m.startswith("column 'x': some values seem to lie beyond the bounds") and "infinite" in m
+            for m in messages
+        )
         assert 0.2 < release.privacy.cut_off["x"] <= 1
 
 
@@ -333,8 +336,22 @@ class TestWithoutPrivacy:
 
         assert (release.sample()["said"] == "none").mean() == pytest.approx(1 / 3, abs=0.1)
 
-    def test_an_empty_column_is_said_to_hold_no_values(self) -> None:
-        frame = self.frame()[["age", "sort"]].assign(day=pd.Series([pd.NaT] * 300, dtype="datetime64[ns]"))
+    def test_a_table_without_values_is_refused(self) -> None:
+        for values in ([], [None, None]):
+            with pytest.raises(PrivateDomainError, match="the table holds no values"):
+                st.Independent(epsilon=math.inf, seed=0).fit(
+                    pd.DataFrame({"a": values, "b": values}, dtype=object)
+                )
 
-        with pytest.warns(DomainWarning, match="'day': it holds no values, so each"):
-            st.Independent(epsilon=math.inf, seed=0).fit(frame)
+    def test_an_empty_column_is_said_to_hold_no_values(self) -> None:
+        frame = self.frame()[["age", "sort"]].assign(
+            day=pd.Series([pd.NaT] * 300, dtype="datetime64[ns]"), said=None
+        )
+
+        with pytest.warns(DomainWarning) as said:
+            release = st.Independent(epsilon=math.inf, seed=0).fit(frame)
+
+        assert [str(w.message).partition(";")[0] for w in said] == [
+            "2 columns ('said', 'day'), each: it holds no values, so synthetic rows hold none either"
+        ]
+        assert release.sample(20)[["day", "said"]].isna().all(axis=None)

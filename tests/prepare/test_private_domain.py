@@ -186,6 +186,16 @@ class TestRefusal:
         with pytest.raises(SchemaError, match="durations"):
             found(pd.to_timedelta(RNG.integers(0, 9, N), unit="h"))
 
+    def test_all_columns_that_cannot_be_learned_are_named_at_once(self):
+        frame = pd.DataFrame(
+            {"a": [1, 2], "b": pd.to_timedelta([1, 2], unit="h"), "c": [[1], [2]], "d": [1, "x"]}
+        )
+
+        with pytest.raises(
+            SchemaError, match=r"'b' holds durations; .*; nor can columns 'c', 'd' be learned as"
+        ):
+            st.Independent(epsilon=1.0).fit(frame)
+
     def test_a_budget_that_hides_all_is_an_error(self):
         with pytest.raises(PrivateDomainError, match="'x'"):
             found(RNG.normal(0, 1, 50))

@@ -14,10 +14,13 @@ import pyarrow
 import pytest
 
 import syntabula as st
-from syntabula.errors import ArgumentError, DataError, SchemaError
+from syntabula.errors import ArgumentError, ConditionWarning, DataError, SchemaError
 from syntabula.synthesizers import drawing
 
-pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::syntabula.errors.CoercionWarning"),
+    pytest.mark.filterwarnings("ignore:column 'job'. .* none of the:syntabula.errors.ConditionWarning"),
+]
 N = 3000
 CANARY = "a cell that nobody may see"
 
@@ -90,6 +93,17 @@ class TestGiven:
 
         assert made["job"].tolist() == given["job"].tolist()
         assert made["share"].tolist() == given["share"].tolist()
+
+    def test_unlisted_categories_of_an_open_column_are_said(self, release: st.Release) -> None:
+        given = pd.DataFrame({"job": ["cook", "Cook", CANARY, None, "other"]})
+
+        with pytest.warns(
+            ConditionWarning, match="'job': 2 given cells are none of the 3 categories"
+        ) as said:
+            made = release.sample(given=given, seed=0)
+
+        assert CANARY not in str(said[0].message)
+        assert made["job"].tolist()[:3] == ["cook", "Cook", CANARY]
 
     def test_rows_may_be_none(self, release: st.Release) -> None:
         made = release.sample(given=table(0)[["sex"]])

@@ -29,7 +29,6 @@ class TestRows:
         assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
 
     @pytest.mark.thorough
-    @pytest.mark.filterwarnings("ignore:this model cannot be restricted:syntabula.errors.ConditionWarning")
     def test_conditions_and_given_values_hold(self) -> None:
         require_library("column_trees")
         release = method("column_trees", allow_observed=True).with_options(first=("double",)).fit(table())

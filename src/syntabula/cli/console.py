@@ -339,6 +339,8 @@ def _message(error: BaseException, code: Exit) -> str:
         remedy = "choose another place"
         if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
             remedy = "free some space there; a run with --journal can continue with --resume"
+        elif error.errno == errno.ENOENT:
+            remedy = "check the path"
         return f"cannot use the file{where}: {error.strerror}; {remedy}"
     # Another library's error may show a cell of the table, and log collectors keep error output.
     frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None

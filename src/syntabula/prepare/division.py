@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from syntabula.errors import SchemaError
 from syntabula.prepare.atoms import needs_delta
 from syntabula.prepare.preparation import Preparation
 from syntabula.prepare.preprocessing import (
@@ -19,7 +20,7 @@ from syntabula.prepare.preprocessing import (
 )
 from syntabula.prepare.refinement import steps_of
 from syntabula.table.schema.columns import Categorical, Ordered
-from syntabula.table.schema.schema import Schema
+from syntabula.table.schema.schema import Schema, columns_listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,8 +56,7 @@ def prepare(
     Raises:
         SchemaError: If a stored type has no domain to find.
     """
-    for name, stored in found.items():
-        stored.require_domain(name)
+    _require_domains(found)
     declared = {} if schema is None else schema.columns
     large = () if rare is None or schema is None else _large_columns(rare, schema)
     wide = {n: c for n, c in declared.items() if isinstance(c, Ordered) and _is_worth(c, bins)}
@@ -103,6 +103,19 @@ def prepare(
         parts=parts,
         failing=sum("atoms" in asked and _may_fail(refined.get(name)) for name, asked in parts.items()),
     )
+
+
+def _require_domains(types: Mapping[str, PhysicalType]) -> None:
+    """Raise SchemaError if no column can be declared for some types; names all of these columns at once."""
+    refused = {
+        name: reason for name, stored in types.items() if (reason := stored.without_domain) is not None
+    }
+    if not refused:
+        return
+    (first, reason), *_ = refused.items()
+    others = [name for name in refused if name != first]
+    rest = f"; nor can {columns_listed(others)} be learned as they are stored" if others else ""
+    raise SchemaError(f"column {first!r} {reason}{rest}")
 
 
 def _may_fail(declared: Ordered | None) -> bool:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from syntabula._planning import Progress, one_by_one
 from syntabula.errors import DomainWarning, PrivateDomainError, warn_caller
 from syntabula.marginals.sorted_points import CountedPoints
-from syntabula.prepare.bounds import MISSING_TAIL
+from syntabula.prepare.bounds import MISSING_TAIL, REAL_EXPONENTS
 from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.prepare.private_domain import extract_column
-from syntabula.prepare.searched import SearchedColumn
+from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
@@ -24,7 +24,7 @@ from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType, RawColumn
-from syntabula.table.schema.columns import Column, Date, Datetime, Identifier, Numeric
+from syntabula.table.schema.columns import MAX_GRID, Column, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import columns_listed
 
 NUMBER = PhysicalType("float", "DOUBLE")
@@ -182,15 +182,31 @@ def find_columns(
             if 2 * len(hidden) > n_known:
                 raise PrivateDomainError(_no_bounds(hidden, exact=ledger.budget.currency == "none")) from None
     cut_off |= {name: part for name, part in beyond.items() if part >= _CUT_OFF}
-    warn_of_hidden(
-        list(cut_off),
-        "some values seem to lie beyond the bounds that were found, and are moved to the nearest bound: "
-        f"{_percentages(list(cut_off.values()))} of the values (noisy counts); declare bounds in a schema to keep them",
-    )
+    at_the_end = [name for name in cut_off if _reaches_the_end(columns[name], table[name].physical)]
+    for names, bounds, advice in (
+        (
+            [n for n in cut_off if n not in at_the_end],
+            "the bounds that were found",
+            "declare bounds in a schema to keep them",
+        ),
+        (
+            at_the_end,
+            "the bounds that were found, the largest that are sought",
+            "if they are infinite, or stand for missing cells, make them missing first; else declare bounds in a schema",
+        ),
+    ):
+        warn_of_hidden(
+            names,
+            f"some values seem to lie beyond {bounds}, and are moved to the nearest bound: "
+            f"{_percentages([cut_off[n] for n in names])} of the values (noisy counts); {advice}",
+        )
     exact = ledger.budget.currency == "none"
     anew = [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels]
     patterned = [n for n in anew if _has_pattern(columns[n])]
     numbered = [n for n in anew if n not in patterned]
+    # What a column without values holds is not to be told under a budget.
+    empty = [n for n in numbered if exact and not _n_present(table[n])]
+    numbered = [n for n in numbered if n not in empty]
     if exact:
         warn_of_hidden(
             numbered,
@@ -213,15 +229,20 @@ def find_columns(
             "pattern",
         )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
-    no_values = (
-        "it holds no values" if exact else "at this budget, noise hides where values lie, if there are any"
-    )
-    for value, of_numbers in (("0", True), ("1970-01-01", False)):
+    if exact and len(empty) + len(hidden) == len(table):
+        raise PrivateDomainError("the table holds no values, so there is nothing to learn; give it rows")
+    if exact:
         warn_of_hidden(
-            [name for name in hidden if isinstance(columns[name], Numeric) == of_numbers],
-            f"{no_values}, so each of them is replaced by {value}; declare the bounds in a schema to learn the values, "
-            "or leave the column out",
+            [*empty, *hidden],
+            "it holds no values, so synthetic rows hold none either; leave the column out, or declare it in a schema",
         )
+    else:
+        for value, of_numbers in (("0", True), ("1970-01-01", False)):
+            warn_of_hidden(
+                [name for name in hidden if isinstance(columns[name], Numeric) == of_numbers],
+                "at this budget, noise hides where values lie, if there are any, so each of them is replaced by "
+                f"{value}; declare the bounds in a schema to learn the values, or leave the column out",
+            )
     if len(columns) == len(table) and all(isinstance(c, Identifier) for c in columns.values()):
         raise PrivateDomainError(
             "no column's domain was found: all values are keys, or differ like keys. Declare the domains in a schema"
@@ -234,6 +255,22 @@ def find_columns(
 
 def _has_pattern(column: Column) -> bool:
     return isinstance(column, Identifier) and column.pattern is not None
+
+
+def _n_present(column: RawColumn | SearchedColumn) -> int:
+    return (WholeColumn(column) if isinstance(column, RawColumn) else column).numbers()[0]
+
+
+def _reaches_the_end(column: Column, physical: PhysicalType) -> bool:
+    """Return whether found bounds reach the last power that is sought; whole numbers that are stored so may do."""
+    if not isinstance(column, Numeric) or physical.kind == "integer":
+        return False
+    last = 2.0 ** REAL_EXPONENTS[-1]
+    if column.integer:
+        last = 2.0**53  # floats do not hold every whole number beyond
+    elif column.decimals is not None:
+        last = MAX_GRID / 10**column.decimals
+    return max(abs(column.lower), abs(column.upper)) >= last / 2
 
 
 def _no_bounds(names: Sequence[str], *, exact: bool) -> str:

@@ -189,8 +189,8 @@ class ColumnTrees(LookupModel):
         if impossible:
             warn_caller(
                 ConditionWarning(
-                    f"no row that was tried has the values of {impossible:,} of {n:,} given rows: other columns are "
-                    "drawn there as if late ones were not given; name given columns in the option first"
+                    f"no row that was tried has the values of {impossible:,} of {n:,} given rows: some of these have no "
+                    "effect there on the other columns; fit again with the given columns as the option `first`"
                 )
             )
         return EncodedTable(

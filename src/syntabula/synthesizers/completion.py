@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.uniform import UniformBins
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
@@ -53,7 +53,7 @@ class Completion:
             DataError: If the table cannot be read.
         """
         table = read(source, codec.schema)
-        codes, objections = {}, []
+        codes, objections, unlisted = {}, [], []
         for name, raw in table.columns.items():
             column = codec.schema[name]
             if not column.is_learned:
@@ -61,11 +61,14 @@ class Completion:
             encoded = encode_column(column, raw, codec.bins.get(name))
             codes[name] = encoded.codes
             objections += _objections(name, column, raw, encoded.counts)
+            unlisted += _unlisted(name, column, encoded.counts)
         if objections:
             raise ArgumentError(
                 f"values are given that this release cannot have: {'; '.join(objections)}. Correct these cells, or leave "
                 "their rows or columns out"
             )
+        for message in unlisted:
+            warn_caller(ConditionWarning(message))
         domain = codec.domain.project([c for c in codec.domain.columns if c in codes])
         return cls(codec, model, table.columns, EncodedTable.from_mapping(domain, codes), table.n_rows)
 
@@ -107,6 +110,18 @@ def _objections(name: str, column: Column, raw: RawColumn, counts: Mapping[str, 
         f"column {name!r} has {n:,} {'cell' if n == 1 else 'cells'} {what}"
         for what, n in counted.items()
         if n > 0
+    ]
+
+
+def _unlisted(name: str, column: Column, counts: Mapping[str, int]) -> list[str]:
+    """Say which cells of an open column are none of its categories, such as misspelt ones."""
+    n = counts.get("unknown", 0)
+    if not n or not isinstance(column, Categorical) or not column.open:
+        return []
+    cells = "cell is" if n == 1 else "cells are"
+    return [
+        f"column {name!r}: {n:,} given {cells} none of the {len(column.categories):,} categories that this release "
+        f"knows, so the other columns are drawn as for {column.other_label!r}; check how values are written"
     ]
 
 

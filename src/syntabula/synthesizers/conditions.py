@@ -141,7 +141,7 @@ class SatisfyingRows:
                 f"this release expects {self.expected:.1g} records to satisfy the conditions: the other columns of these "
                 "rows are little more than a guess"
             )
-        elif self.restricted.tried:
+        elif self.restricted.tried and probability < _ENOUGH:
             warning = (
                 f"this model cannot be restricted to the conditions, so rows are drawn until enough satisfy them: "
                 f"{probability:.2%} of the rows do, and the others are discarded"

@@ -82,10 +82,9 @@ class Release:
         if nullable, Int64 for whole numbers, bool or boolean for flags, datetime64 for days and times, and plain texts
         for categories that are texts. Columns that were found are stored as in the original.
 
-        Conditions are exact: rows follow the release's distribution given the conditions. Methods whose model is a
-        set of records (PrivSyn, Private-GSD) draw from the records that satisfy them, and only a Bayesian network
-        too wide for a junction tree needs rejection sampling. If few or no records satisfy them, a
-        ConditionWarning is issued.
+        Conditions are exact: rows follow the release's distribution given the conditions. Of sets of records (PrivSyn,
+        Private-GSD) those that satisfy them are drawn. ARGN, Synthpop, diffusion and Bayesian networks too wide for a
+        junction tree draw rows until enough do. If few or no records do, a ConditionWarning is issued.
 
         If the schema has rules, every row satisfies them: a row that breaks one gets other values within its codes; if
         none will do, it is discarded and another drawn, and a RuleWarning says how many if they are more than a tenth.
@@ -131,7 +130,8 @@ class Release:
 
         columns = self.sample_columns(n, where=where, given=given, seed=seed)
         library = frame_library(self.origin.container)
-        return to_frame(columns, self.stored_in(library), categories=self._categories())
+        labels = {n: tuple(c.categories) for n, c in self.schema.columns.items() if hasattr(c, "categories")}
+        return to_frame(columns, self.stored_in(library), categories=labels)
 
     def sample_to(
         self,
@@ -369,14 +369,17 @@ class Release:
         parts = StoredRelease(self.method, self.codec, self.model, self.privacy, self.origin, self.rules)
         parts.write(path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy a release as the bytes of its file, so that they hold no more than it; raises as `save`."""
+        from syntabula.synthesizers.release_bytes import from_bytes, to_bytes
+
+        return from_bytes, (to_bytes(self), load)
+
     def stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
         types = {n: output_type(c, container) for n, c in self.schema.columns.items()}
         types |= {n: written_as(stored, self.schema[n]) for n, stored in self.origin.physical.items()}
         return replace(self.origin.with_container(container), physical=types)
-
-    def _categories(self) -> dict[str, tuple[Any, ...]]:
-        return {n: tuple(c.categories) for n, c in self.schema.columns.items() if hasattr(c, "categories")}
 
     def __repr__(self) -> str:
         return f"Release(method={self.method!r}, columns={len(self.schema.columns)})"

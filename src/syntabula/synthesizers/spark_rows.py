@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +9,15 @@ from typing import Any, Protocol
 
 from syntabula._arguments import refusal
 from syntabula._extras import require
+from syntabula.synthesizers.release_bytes import Saved, from_bytes, to_bytes
 from syntabula.table.files.row_parts import RowPart
 from syntabula.table.frames.frames import to_frame
 from syntabula.table.parts.spark_tasks import Batches, on_workers
 from syntabula.table.raw import Container, Origin, RawColumn
 
 
-class Drawable(Protocol):
+class Drawable(Saved, Protocol):
     """What is asked of a release."""
-
-    def save(self, path: Path) -> None:
-        """Write it to a file."""
-        ...
 
     def rows_of(
         self, part: RowPart, *, where: Mapping[str, Any] | None, seed: int
@@ -36,7 +32,6 @@ class Drawable(Protocol):
 
 Load = Callable[[Path], Drawable]
 
-_FILE = "release.syn"
 _ROWS = 25_000
 """Rows that are handed to Spark at a time."""
 
@@ -67,14 +62,11 @@ def spark_frame(
     """
     if not all(hasattr(session, name) for name in ("range", "createDataFrame", "sql")):
         raise refusal("session", "a session of Spark", session)
-    with tempfile.TemporaryDirectory() as folder:
-        release.save(Path(folder) / _FILE)
-        saved = (Path(folder) / _FILE).read_bytes()
     kinds = ", ".join(
         "`" + field.name.replace("`", "``") + "` " + _spark_type(field.type)
         for field in _table(release, next(release.rows_of(RowPart(1, 1, 0), where=None, seed=0))).schema
     )
-    task = DrawTask(saved, n_rows, parts, where, seed, load)
+    task = DrawTask(to_bytes(release), n_rows, parts, where, seed, load)
     return session.range(1, parts + 1, 1, parts).mapInArrow(on_workers(task), kinds)
 
 
@@ -102,16 +94,11 @@ class DrawTask:
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the rows as Arrow batches."""
-        release = self._loaded()
+        release = from_bytes(self.release, self.load)
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
             part = RowPart(number, self.parts, self.n_rows)
             for piece in release.rows_of(part, where=self.where, seed=self.seed):
                 yield from _table(release, piece).to_batches(max_chunksize=_ROWS)
-
-    def _loaded(self) -> Drawable:
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / _FILE).write_bytes(self.release)
-            return self.load(Path(folder) / _FILE)
 
 
 def _table(release: Drawable, columns: Mapping[str, RawColumn]) -> Any:

@@ -116,7 +116,8 @@ def tune_privately(
     declared = as_schema(schema)
     if not is_whole(declared) or declared.observed_columns:
         raise SchemaError(
-            "a private search needs a schema that declares all columns independently of the table"
+            "a private search needs a schema that declares all columns independently of the table: without "
+            "`others: find`, and no column of `provenance: observed`"
         )
     tried = space_for(given, space)
     check_space(given, tried)

@@ -18,6 +18,8 @@ _NOT_PRIVATE = (
     "picture", "public",
 )  # fmt: skip
 """Options without a meaning in a private search."""
+_TRIALS, _PRIVATE_TRIALS = 50, 10
+"""Each trial of a private search takes from the budget of all others."""
 
 
 @takes_request
@@ -70,7 +72,13 @@ def tune(
             help="Divide each score by that of the method as given, so that a tenth less of any counts as much.",
         ),
     ] = False,
-    trials: Annotated[int, typer.Option("--trials", help="Number of sets of options to try.")] = 50,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            help="Number of sets of options to try; default 50. With --private their average number; default 10.",
+        ),
+    ] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="Fits of each, with other seeds.")] = 1,
     finalists: Annotated[
         int,
@@ -131,7 +139,8 @@ def tune(
             raise CommandError(
                 f"--private needs --release, and no {', '.join(most)} or {last}", Exit.ARGUMENTS
             )
-        _tune_privately(console, request, table, space, trials, out, release, force=force)
+        average = _PRIVATE_TRIALS if trials is None else trials
+        _tune_privately(console, request, table, space, average, out, release, force=force)
         return
     from syntabula.tuning.picture import draw_search
     from syntabula.tuning.search import tune as tune_method
@@ -150,7 +159,7 @@ def tune(
             target=target,
             space=_space(space),
             objective=_objective(weight, relative=relative),
-            trials=trials,
+            trials=_TRIALS if trials is None else trials,
             repeats=repeats,
             finalists=finalists,
             seconds=seconds,
