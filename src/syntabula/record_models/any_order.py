@@ -106,7 +106,7 @@ class AnyOrderNetwork:
         if self._dropout and torch.is_grad_enabled():
             shape = (n, self.parameters["bias/0"].shape[0])
             drawn = torch.rand(shape, generator=random, device=records.device)
-            kept = (drawn >= self._dropout) / (1 - self._dropout)
+            kept = drawn.ge_(self._dropout).div_(1 - self._dropout)
         heads = self._heads(torch.where(known, records, self._unknown), kept)
         losses = torch.zeros(n, device=records.device)
         logits, asked = self._logits(), ~known
@@ -120,8 +120,9 @@ class AnyOrderNetwork:
         """Return losses [batch] and those of a column for the records where it is asked for."""
         torch = require("torch", "neural")
         rows = torch.nonzero(asked)[:, 0]
-        found = logits(heads[rows])
-        part = torch.nn.functional.cross_entropy(found, codes[rows], reduction="none")
+        # Much faster than brackets, above all in the gradient.
+        found = logits(heads.index_select(0, rows))
+        part = torch.nn.functional.cross_entropy(found, codes.index_select(0, rows), reduction="none")
         added: Tensor = losses.index_add(0, rows, part)
         return added
 
@@ -137,7 +138,7 @@ class AnyOrderNetwork:
         n = len(codes)
         hidden = weights["embedding"][codes + self._starts].reshape(n, -1) @ weights["from_embedding"]
         if self._ordered:
-            waves = [table[codes[:, j]] for j, table in zip(self._ordered, self._waves, strict=True)]
+            waves = [table.index_select(0, codes[:, j]) for j, table in zip(self._ordered, self._waves, strict=True)]
             hidden = hidden + torch.cat(waves, 1) @ weights["from_waves"]
         hidden, layer = silu(hidden + weights["bias/0"]), 1
         if kept is not None:
