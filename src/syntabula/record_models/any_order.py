@@ -138,7 +138,10 @@ class AnyOrderNetwork:
         n = len(codes)
         hidden = weights["embedding"][codes + self._starts].reshape(n, -1) @ weights["from_embedding"]
         if self._ordered:
-            waves = [table.index_select(0, codes[:, j]) for j, table in zip(self._ordered, self._waves, strict=True)]
+            waves = [
+                table.index_select(0, codes[:, j])
+                for j, table in zip(self._ordered, self._waves, strict=True)
+            ]
             hidden = hidden + torch.cat(waves, 1) @ weights["from_waves"]
         hidden, layer = silu(hidden + weights["bias/0"]), 1
         if kept is not None:
@@ -150,11 +153,11 @@ class AnyOrderNetwork:
 
     def _logits(self) -> list[_Logits]:
         """Return what makes logits [batch, codes] of each column's numbers."""
-        weights = self.parameters
-        matrices, biases = (list(weights[name].split(self._sizes, -1)) for name in ("logits", "bias/logits"))
-        for column, smooth, waves in zip(
-            self._ordered, weights["smooth"].unbind(), self._waves, strict=True
-        ):
+        torch, weights = require("torch", "neural"), self.parameters
+        matrices, biases = (
+            list(torch.split(weights[name], self._sizes, -1)) for name in ("logits", "bias/logits")
+        )
+        for column, smooth, waves in zip(self._ordered, weights["smooth"].unbind(), self._waves, strict=True):
             matrices[column] = matrices[column] + smooth @ waves[:-1].T
         return [partial(_affine, matrix=m, bias=b) for m, b in zip(matrices, biases, strict=True)]
 

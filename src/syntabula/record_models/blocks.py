@@ -77,7 +77,8 @@ class Blocks:
     def _grouped(self, logits: Tensor) -> list[Tensor]:
         """Return the blocks of one size after those of another [batch, columns, size]."""
         # At once: a slice that is taken alone has a gradient as large as the whole.
-        parts = logits.split([part.stop - part.start for part, _, _ in self._groups], 1)
+        widths = [part.stop - part.start for part, _, _ in self._groups]
+        parts = require("torch", "neural").split(logits, widths, 1)
         return [
             part.reshape(len(logits), -1, size)
             for part, (_, size, _) in zip(parts, self._groups, strict=True)

@@ -178,7 +178,9 @@ class TestStaircase:
             # All points that begin with fewer than these 16 bits are below `sure`, and hardly any other is.
             first = sure[whole].astype(np.uint64) << np.uint64(48 - stairs.width_bits)
             assert (first <= stairs.sure[stairs.block_of[whole]]).all()
-            assert (stairs.sure[stairs.block_of[whole]] >> np.uint64(48 - stairs.width_bits) == sure[whole]).all()
+            assert (
+                stairs.sure[stairs.block_of[whole]] >> np.uint64(48 - stairs.width_bits) == sure[whole]
+            ).all()
 
     def test_draws_lie_within_its_reach(self) -> None:
         for sigma in [1.0, 33.3, 3.5e9]:

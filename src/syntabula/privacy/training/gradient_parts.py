@@ -245,7 +245,9 @@ def _short_sum(one: Tensor, other: Tensor) -> Tensor:
     whole = len(one) // _TERMS_IN_FLOAT32 * _TERMS_IN_FLOAT32
     if not whole or one.shape[1] * other.shape[1] > _NUMBERS_AT_ONCE:
         return _sum_one_by_one(one, other)
-    first, second = (values[:whole].unflatten(0, (-1, _TERMS_IN_FLOAT32)) for values in (one, other))
+    first, second = (
+        values[:whole].reshape(-1, _TERMS_IN_FLOAT32, values.shape[1]) for values in (one, other)
+    )
     total = torch.bmm(first.transpose(1, 2), second).sum(0)
     return total if whole == len(one) else total.add_(one[whole:].T @ other[whole:])
 

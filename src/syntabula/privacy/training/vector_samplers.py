@@ -8,7 +8,7 @@ This is von Neumann's rejection from a staircase (1951; Marsaglia and Tsang, 200
 2. 32 bits name a unit, and blocks lie end to end along the units. The first 16 bits name 2^16 units in a row, which
    mostly belong to one block; the other 16 are drawn where they do not.
 3. Of 64 bits more, some are the place in the block, and the others begin a point u in 0 .. 1: x is kept if
-   u < S f(x) / w_j.
+   u < S f(x) / w_j. Its first 16 bits are enough where they are below those of the least such bound of the block.
 
 So x is drawn with probability w_j / 2^32 / W * S f(x) / w_j in each trial, which is f(x) but for a constant: exactly,
 whatever w_j is. About one trial in fifty is lost. Float64 decides step 3 where u is clear of its bound by more than all
@@ -161,7 +161,7 @@ class _Unsure(NamedTuple):
 def _tried(
     numbers: NDArray[np.int64], start: int, staircase: _Staircase, random_bytes: RandomBytes
 ) -> _Unsure:
-    """Fill an array with one trial for each place, and return those that may be lost; `start` is added to their places."""
+    """Fill an array with one trial for each place, and return those that may be lost, at places from `start` on."""
     words = np.frombuffer(random_bytes(10 * numbers.size), dtype=np.uint8)
     bits, rows = words[: 8 * numbers.size].view("<u8"), words[8 * numbers.size :].view("<u2")
     held = rows.astype(np.intp)
@@ -174,7 +174,7 @@ def _tried(
     numbers += held
     unsure = np.flatnonzero(bits.view("<u2")[3::4] >= sure)
     rows = rows[unsure]
-    n_divided = np.count_nonzero(staircase.block_of[rows] < 0)
+    n_divided = int(np.count_nonzero(staircase.block_of[rows] < 0))
     return _Unsure(
         unsure + start, rows, bits[unsure], np.frombuffer(random_bytes(2 * n_divided), dtype="<u2")
     )
