@@ -20,6 +20,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from syntabula._threads import training_threads
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.privacy.budget import Budget
@@ -46,7 +47,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--repeats", type=int, default=100)
     options = parser.parse_args()
-    torch.set_num_threads(1)
+    with training_threads(1):
+        _measure(options)
+
+
+def _measure(options: argparse.Namespace) -> None:
     step = Step(options.inputs, options.units, options.batch, options.repeats)
     parts: dict[str, Callable[[], object]] = {
         "plain step": step.plain,

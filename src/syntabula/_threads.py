@@ -13,13 +13,22 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _MOST_THREADS = 8
 """As each holds what it computes with in memory."""
+_KEPT = 31 << 20
+"""Bytes, a little less than the largest block whose return glibc learns from."""
 
 
 @contextmanager
 def training_threads(n: int) -> Iterator[None]:
-    """Let torch use this many processor threads, and restore the previous number afterwards."""
+    """Let torch use this many processor threads, and restore the previous number afterwards.
+
+    Memory that a step of training frees is kept for the next.
+    """
     torch = require("torch", "neural")
     before = torch.get_num_threads()
+    # glibc hands back what is free at the end of its heap beyond twice the largest block that it mapped and got back
+    # (mallopt(3) on M_MMAP_THRESHOLD), and each step would fault in anew what the one before freed: up to a fifth of its
+    # time. So it is shown a large block, of which no page is touched. Other libraries take no notice.
+    torch.empty(_KEPT, dtype=torch.uint8)
     torch.set_num_threads(n)
     try:
         yield

@@ -15,6 +15,7 @@ import syntabula as st
 from syntabula.errors import ArgumentError, BudgetError
 from syntabula.marginals.domain import Domain
 from syntabula.privacy.training import per_record
+from syntabula.privacy.training.gradient_parts import Weights
 from syntabula.privacy.training.records import TrainingSession
 from syntabula.record_models.encoding import Encoder, plain_encoding
 from syntabula.record_models.noisy_loop import NoisyTraining
@@ -156,7 +157,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
             random.set_state(state)
             parts = per_record._gradients(losses, parameters, records, random)[name]
             factors = (clip / per_record._lengths({name: parts}, records)).clamp_max(1.0)
-            found[name] = per_record._summed(weight, parts, factors)
+            found[name] = per_record._summed(weight, parts, Weights(factors))
         return found
 
     patch.setattr(per_record, "clipped_sum", each_layer)

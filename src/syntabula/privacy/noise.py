@@ -102,7 +102,7 @@ class _Sampled(ABC):
 
     def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
         # Marginals are released without it.
-        from syntabula.privacy.training.vector_samplers import gaussian_draws
+        from syntabula.privacy.training.vector_samplers import farthest_draw, gaussian_draws
 
         checked_counts(steps)
         scale = _counting_scale("sigma", sigma)
@@ -111,7 +111,7 @@ class _Sampled(ABC):
         if scale < 1:
             raise ArgumentError(f"sigma is {scale:g}; noise on a vector is drawn from a scale of 1 on")
         draws = gaussian_draws(steps.size, scale, self._bytes)
-        return _saturating_sum(steps, draws.reshape(steps.shape))
+        return _saturating_sum(steps, draws.reshape(steps.shape), farthest_draw(scale))
 
     def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
         from syntabula.privacy.training.vector_samplers import sampled_records
@@ -277,13 +277,18 @@ def number_of_trials(trials: int, seed: int | None = None) -> int:
     return made
 
 
-def _saturating_sum(counts: Counts, noise: Counts) -> Counts:
+def _saturating_sum(counts: Counts, noise: Counts, farthest: int | None = None) -> Counts:
     """Return the sum, clipped to int64 where it would wrap; it may take the place of the noise.
 
     An error would depend on the records; clipping is post-processing.
+
+    Args:
+        counts: Exact counts.
+        noise: Of the same shape.
+        farthest: At least the largest distance of the noise from 0; None to look for it.
     """
     ends = np.iinfo(np.int64)
-    if _farthest(counts) + _farthest(noise) <= ends.max:
+    if _farthest(counts) + (_farthest(noise) if farthest is None else farthest) <= ends.max:
         held: Counts = np.add(counts, noise, out=noise)
         return held
     highest_count = ends.max - np.maximum(noise, 0)

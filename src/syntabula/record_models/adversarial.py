@@ -288,10 +288,11 @@ class AdversarialNetwork:
     def _factors(self, value: Tensor, random: Generator) -> Tensor:
         """Return the slope of a leaky rectifier at each number, and 0 for those left out."""
         torch, left_out = require("torch", "neural"), self._model.dropout
-        slopes: Tensor = torch.where(value.detach() > 0, 1.0, 0.2)
+        # In place throughout: choosing between two numbers and mixing types take several times as long.
+        slopes: Tensor = (value.detach() > 0).to(value.dtype).clamp_min_(0.2)
         if left_out:
             drawn = torch.rand(value.shape, generator=random, device=value.device)
-            slopes = slopes * (drawn >= left_out) / (1 - left_out)
+            slopes.mul_(drawn.ge_(left_out)).div_(1 - left_out)
         return slopes
 
     def _slopes(self, packs: Tensor, critic: Mapping[str, Tensor], random: Generator) -> Tensor:

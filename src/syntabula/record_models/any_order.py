@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from syntabula.record_models.representation import ColumnLookup
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
+_Logits = Callable[["Tensor"], "Tensor"]
 _OF_COLUMNS = ("logits", "smooth", "bias/logits")
 _MOST_HEAD_UNITS, _LEAST_HEAD_UNITS, _ALL_HEAD_UNITS = 64, 8, 4096
 
@@ -104,20 +106,23 @@ class AnyOrderNetwork:
         if self._dropout and torch.is_grad_enabled():
             shape = (n, self.parameters["bias/0"].shape[0])
             drawn = torch.rand(shape, generator=random, device=records.device)
-            kept = (drawn >= self._dropout) / (1 - self._dropout)
+            kept = drawn.ge_(self._dropout).div_(1 - self._dropout)
         heads = self._heads(torch.where(known, records, self._unknown), kept)
         losses = torch.zeros(n, device=records.device)
-        for column in range(d):
-            losses = self._added(losses, heads[:, column], records[:, column], ~known[:, column], column)
+        logits, asked = self._logits(), ~known
+        # Taken apart at once: a part that is taken alone has a gradient as large as the whole, of zeros but for it.
+        for column, head in enumerate(heads.unbind(1)):
+            losses = self._added(losses, head, records[:, column], asked[:, column], logits[column])
         found: Tensor = losses * (d / (d - n_known[:, 0]))
         return found
 
-    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, column: int) -> Tensor:
+    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, logits: _Logits) -> Tensor:
         """Return losses [batch] and those of a column for the records where it is asked for."""
         torch = require("torch", "neural")
         rows = torch.nonzero(asked)[:, 0]
-        logits = self._logits(heads[rows], column)
-        part = torch.nn.functional.cross_entropy(logits, codes[rows], reduction="none")
+        # Much faster than brackets, above all in the gradient.
+        found = logits(heads.index_select(0, rows))
+        part = torch.nn.functional.cross_entropy(found, codes.index_select(0, rows), reduction="none")
         added: Tensor = losses.index_add(0, rows, part)
         return added
 
@@ -133,7 +138,10 @@ class AnyOrderNetwork:
         n = len(codes)
         hidden = weights["embedding"][codes + self._starts].reshape(n, -1) @ weights["from_embedding"]
         if self._ordered:
-            waves = [table[codes[:, j]] for j, table in zip(self._ordered, self._waves, strict=True)]
+            waves = [
+                table.index_select(0, codes[:, j])
+                for j, table in zip(self._ordered, self._waves, strict=True)
+            ]
             hidden = hidden + torch.cat(waves, 1) @ weights["from_waves"]
         hidden, layer = silu(hidden + weights["bias/0"]), 1
         if kept is not None:
@@ -143,15 +151,19 @@ class AnyOrderNetwork:
             layer += 1
         return silu(hidden @ weights["heads"] + weights["bias/heads"]).reshape(n, len(self._sizes), -1)
 
-    def _logits(self, head: Tensor, column: int) -> Tensor:
-        weights, start = self.parameters, sum(self._sizes[:column])
-        part = slice(start, start + self._sizes[column])
-        matrix = weights["logits"][:, part]
-        if column in self._ordered:
-            place = self._ordered.index(column)
-            matrix = matrix + weights["smooth"][place] @ self._waves[place][:-1].T
-        logits: Tensor = head @ matrix + weights["bias/logits"][part]
-        return logits
+    def _logits(self) -> list[_Logits]:
+        """Return what makes logits [batch, codes] of each column's numbers."""
+        torch, weights = require("torch", "neural"), self.parameters
+        matrices, biases = (
+            list(torch.split(weights[name], self._sizes, -1)) for name in ("logits", "bias/logits")
+        )
+        for column, smooth, waves in zip(self._ordered, weights["smooth"].unbind(), self._waves, strict=True):
+            matrices[column] = matrices[column] + smooth @ waves[:-1].T
+        return [partial(_affine, matrix=m, bias=b) for m, b in zip(matrices, biases, strict=True)]
+
+
+def _affine(head: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
+    return head @ matrix + bias
 
 
 class SeparateNetwork(AnyOrderNetwork):
@@ -161,16 +173,18 @@ class SeparateNetwork(AnyOrderNetwork):
     is not asked for it. `separate` and `joined` change the weights from one form to the other.
     """
 
-    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, column: int) -> Tensor:
+    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, logits: _Logits) -> Tensor:
         torch = require("torch", "neural")
-        last = self._sizes[column] - 1
-        part = torch.nn.functional.cross_entropy(
-            self._logits(heads, column), codes.clamp_max(last), reduction="none"
-        )
+        found = logits(heads)
+        last = found.shape[1] - 1
+        part = torch.nn.functional.cross_entropy(found, codes.clamp_max(last), reduction="none")
         added: Tensor = losses + part * (asked & (codes <= last))
         return added
 
-    def _logits(self, head: Tensor, column: int) -> Tensor:
+    def _logits(self) -> list[_Logits]:
+        return [partial(self._logits_of, column=column) for column in range(len(self._sizes))]
+
+    def _logits_of(self, head: Tensor, column: int) -> Tensor:
         weights = self.parameters
         logits = head @ weights[f"logits/{column}"]
         if column in self._ordered:

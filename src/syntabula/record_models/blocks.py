@@ -49,9 +49,7 @@ class Blocks:
     def log_sums(self, logits: Tensor) -> Tensor:
         """Return the logarithm of the sum of each column's exponentials [batch, columns]."""
         torch = require("torch", "neural")
-        parts = [
-            logits[:, part].reshape(len(logits), -1, size).logsumexp(2) for part, size, _ in self._groups
-        ]
+        parts = [part.logsumexp(2) for part in self._grouped(logits)]
         back = torch.as_tensor(self._back, device=logits.device)
         found: Tensor = torch.cat(parts, 1).index_select(1, back)
         return found
@@ -72,13 +70,19 @@ class Blocks:
         """
         torch = require("torch", "neural")
         waits = torch.empty_like(logits).exponential_(generator=random)
-        heights = (logits - waits.log()) / temperature
-        parts = [
-            heights[:, part].reshape(len(logits), -1, size).softmax(2).flatten(1)
-            for part, size, _ in self._groups
-        ]
-        found: Tensor = torch.cat(parts, 1)
+        heights = (logits - waits.log_()) / temperature
+        found: Tensor = torch.cat([part.softmax(2).flatten(1) for part in self._grouped(heights)], 1)
         return found
+
+    def _grouped(self, logits: Tensor) -> list[Tensor]:
+        """Return the blocks of one size after those of another [batch, columns, size]."""
+        # At once: a slice that is taken alone has a gradient as large as the whole.
+        widths = [part.stop - part.start for part, _, _ in self._groups]
+        parts = require("torch", "neural").split(logits, widths, 1)
+        return [
+            part.reshape(len(logits), -1, size)
+            for part, (_, size, _) in zip(parts, self._groups, strict=True)
+        ]
 
     def draws(self, logits: FloatTable, rng: np.random.Generator) -> NDArray[np.intp]:
         """Draw a code of each column in each row of logits [rows, columns]."""

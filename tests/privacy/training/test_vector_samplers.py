@@ -97,8 +97,8 @@ class TestDraws:
             monkeypatch.setattr(vector_samplers, "_BLOCKS", 32)
             vector_samplers._staircase.cache_clear()
         if planted == "lost places kept":
-            tried = vector_samplers._tried
-            monkeypatch.setattr(vector_samplers, "_tried", lambda *rest: tried(*rest)[:0])
+            lost = vector_samplers._lost
+            monkeypatch.setattr(vector_samplers, "_lost", lambda *rest: lost(*rest)[:0])
         try:
             assert p_value(gaussian_draws(DRAWS, 1000.0, seeded()), 1000.0) < LEAST_P
         finally:
@@ -111,9 +111,8 @@ class TestDraws:
         rows = np.full(4000, shared[len(shared) // 2], dtype="<u2")
         rest = np.arange(4000, dtype="<u2") * 16
         answers = iter([bytes(8 * 4000) + rows.tobytes(), rest.tobytes()])
-        numbers = np.empty(4000, dtype=np.int64)
 
-        vector_samplers._tried(numbers, stairs, lambda n: next(answers))
+        numbers = gaussian_draws(4000, 1000.0, lambda n: next(answers))
 
         units = (int(rows[0]) << 16) + rest.astype(np.int64)
         ends = np.cumsum(stairs.units)
@@ -167,6 +166,34 @@ class TestStaircase:
                 found += np.diff(np.clip(limits, row << 16, (row + 1) << 16))
 
             assert found.tolist() == stairs.units.tolist()
+
+    def test_keeps_by_16_bits_of_a_point_only_what_all_bits_keep(self) -> None:
+        for sigma in [1.0, 31.99999, 1000.0, 3.5e9, 2.0**40]:
+            stairs = vector_samplers._staircase(sigma)
+            whole = stairs.block_of >= 0
+            blocks, sure = stairs.of_row.view("<i2")[1::2], stairs.of_row.view("<u2")[0::2]
+
+            assert (blocks[whole] + 512 == stairs.block_of[whole]).all()
+            assert (sure[~whole] == 0).all()
+            # All points that begin with fewer than these 16 bits are below `sure`, and hardly any other is.
+            first = sure[whole].astype(np.uint64) << np.uint64(48 - stairs.width_bits)
+            assert (first <= stairs.sure[stairs.block_of[whole]]).all()
+            assert (
+                stairs.sure[stairs.block_of[whole]] >> np.uint64(48 - stairs.width_bits) == sure[whole]
+            ).all()
+
+    def test_draws_lie_within_its_reach(self) -> None:
+        for sigma in [1.0, 33.3, 3.5e9]:
+            farthest = vector_samplers.farthest_draw(sigma)
+            every_bit = lambda n: b"\xff" * n  # noqa: E731
+            numbers = np.empty(1, dtype=np.int64)
+
+            stairs = vector_samplers._staircase(sigma)
+            vector_samplers._lost(
+                numbers, vector_samplers._tried(numbers, 0, stairs, every_bit), stairs, os.urandom
+            )
+
+            assert numbers[0] == farthest - 1
 
     def test_loses_few_trials(self) -> None:
         stairs = vector_samplers._staircase(3.5e6)

@@ -21,8 +21,33 @@ _PRODUCTS_IN_FLOAT32 = 8
 """Products that are added in float32, which at worst moves their sum by less than the sums within them; more are added in
 float64."""
 
+_NUMBERS_AT_ONCE = 1 << 18
+"""Numbers of a product up to which several are made at once: larger ones together leave the cache."""
+
 _UP = 1 + 2.0**-20
 """More than what a sum of squares in float64 of numbers in float32 is off by, relative."""
+
+
+class Weights:
+    """What each record's gradient is multiplied by; 0 leaves a record out, whose gradient may hold what is no number.
+
+    Args:
+        values: [batch], float64, at least 0.
+    """
+
+    def __init__(self, values: Tensor) -> None:
+        self.values = values
+
+    @cached_property
+    def _leaves_out(self) -> bool:
+        return not bool((self.values > 0).all())
+
+    def without_left_out(self, values: Tensor) -> Tensor:
+        """Return values [batch, ...] with zeros for records that are left out."""
+        if not self._leaves_out:
+            return values
+        kept = (self.values > 0).reshape(-1, *[1] * (values.dim() - 1))
+        return values.masked_fill(~kept, 0)
 
 
 class Part(Protocol):
@@ -36,8 +61,8 @@ class Part(Protocol):
         """Return what it adds for some records [some, ...], of the parameter's shape, float64."""
         ...
 
-    def weighted(self, weights: Tensor) -> Tensor:
-        """Return the sum over records with these weights [batch], float64; records of weight 0 are left out."""
+    def weighted(self, weights: Weights) -> Tensor:
+        """Return the sum over records with these weights, float64."""
         ...
 
 
@@ -50,19 +75,19 @@ class Derivatives:
 
     def __init__(self, values: Tensor) -> None:
         self.values = values
-        self._scaled: tuple[Tensor, Tensor] | None = None
+        self._scaled: tuple[Weights, Tensor] | None = None
 
     @cached_property
     def squares(self) -> Tensor:
         """Squared lengths over all places [batch]."""
         return squared_lengths(self.values)
 
-    def scaled(self, weights: Tensor) -> Tensor:
+    def scaled(self, weights: Weights) -> Tensor:
         """Return derivatives times the weights of their records [batch * places, width]."""
         if self._scaled is None or self._scaled[0] is not weights:
             # Rounding a product of one record's numbers depends on no other record.
-            scaled = self.values * weights.to(self.values.dtype)[:, None, None]
-            self._scaled = weights, left_out(scaled, weights).flatten(0, 1)
+            scaled = self.values * weights.values.to(self.values.dtype)[:, None, None]
+            self._scaled = weights, weights.without_left_out(scaled).flatten(0, 1)
         return self._scaled[1]
 
 
@@ -105,10 +130,10 @@ class Products:
         found = d.transpose(1, 2) @ a if self.outputs_first else a.transpose(1, 2) @ d
         return found if self.mask is None else found * self.mask
 
-    def weighted(self, weights: Tensor) -> Tensor:
+    def weighted(self, weights: Weights) -> Tensor:
         """Return one product of matrices."""
         scaled = self.outputs.scaled(weights)
-        inputs = left_out(self.inputs, weights).flatten(0, 1)
+        inputs = weights.without_left_out(self.inputs).flatten(0, 1)
         found = _product(scaled, inputs) if self.outputs_first else _product(inputs, scaled)
         return found if self.mask is None else found * self.mask
 
@@ -140,7 +165,7 @@ class Rows:
         found = d.new_zeros((len(codes), self.n_rows, d.shape[2]))
         return found.scatter_add_(1, codes[:, :, None].expand_as(d), d)
 
-    def weighted(self, weights: Tensor) -> Tensor:
+    def weighted(self, weights: Weights) -> Tensor:
         """Return a table to which each derivative is added."""
         scaled = self.outputs.scaled(weights).double()
         return scaled.new_zeros((self.n_rows, scaled.shape[1])).index_add_(0, self.codes.flatten(), scaled)
@@ -166,7 +191,7 @@ class Sums:
         """Return the sums."""
         return self.outputs.values[some].double().sum(1)
 
-    def weighted(self, weights: Tensor) -> Tensor:
+    def weighted(self, weights: Weights) -> Tensor:
         """Return the sum of all scaled derivatives."""
         # Torch sums by cascades, whose error grows with the logarithm of the terms.
         return self.outputs.scaled(weights).sum(0).double()
@@ -190,10 +215,10 @@ class Vectors:
         """Return the vectors."""
         return self.vectors[some].double()
 
-    def weighted(self, weights: Tensor) -> Tensor:
+    def weighted(self, weights: Weights) -> Tensor:
         """Return their weighted sum."""
-        vectors = left_out(self.vectors, weights).double().flatten(1)
-        return (weights @ vectors).reshape(self.vectors.shape[1:])
+        vectors = weights.without_left_out(self.vectors).double().flatten(1)
+        return (weights.values @ vectors).reshape(self.vectors.shape[1:])
 
 
 def squared_lengths(values: Tensor) -> Tensor:
@@ -217,6 +242,18 @@ def _product(one: Tensor, other: Tensor) -> Tensor:
 
 def _short_sum(one: Tensor, other: Tensor) -> Tensor:
     """Return the product of few terms, in float32."""
+    whole = len(one) // _TERMS_IN_FLOAT32 * _TERMS_IN_FLOAT32
+    if not whole or one.shape[1] * other.shape[1] > _NUMBERS_AT_ONCE:
+        return _sum_one_by_one(one, other)
+    first, second = (
+        values[:whole].reshape(-1, _TERMS_IN_FLOAT32, values.shape[1]) for values in (one, other)
+    )
+    total = torch.bmm(first.transpose(1, 2), second).sum(0)
+    return total if whole == len(one) else total.add_(one[whole:].T @ other[whole:])
+
+
+def _sum_one_by_one(one: Tensor, other: Tensor) -> Tensor:
+    """Return what `_short_sum` does, and hold two products alone."""
     first, *others = (
         (one[start : start + _TERMS_IN_FLOAT32].T, other[start : start + _TERMS_IN_FLOAT32])
         for start in range(0, max(len(one), 1), _TERMS_IN_FLOAT32)
@@ -227,14 +264,6 @@ def _short_sum(one: Tensor, other: Tensor) -> Tensor:
     for pair in others:
         total += torch.mm(*pair, out=product)
     return total
-
-
-def left_out(values: Tensor, weights: Tensor) -> Tensor:
-    """Return values with zeros for records of weight 0, whose gradients may be no numbers."""
-    kept = weights > 0
-    if bool(kept.all()):
-        return values
-    return values.masked_fill(~kept.reshape(-1, *[1] * (values.dim() - 1)), 0)
 
 
 def joined(parts: list[Part]) -> list[Part]:

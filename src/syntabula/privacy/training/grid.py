@@ -29,6 +29,7 @@ ARITHMETIC = Fraction(1, 512)
 """Part of the clip that the arithmetic of a batch may add to what one record moves."""
 
 _MOST_STEPS = 2.0**62
+_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,17 @@ class Grid:
         return (self.steps * (1 + ARITHMETIC) + self._root) ** 2
 
     def rounded(self, total: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the nearest whole steps of a sum; what is beyond any sum of records stays at the end."""
-        # In place, as fresh memory costs more than the arithmetic.
-        held = total / self.unit
-        if not -_MOST_STEPS <= held.min() <= held.max() <= _MOST_STEPS:  # also where one is no number
-            np.clip(held, -_MOST_STEPS, _MOST_STEPS, out=held)
-            held[np.isnan(held)] = 0
-        steps: NDArray[np.int64] = np.rint(held, out=held).astype(np.int64)
+        """Return the nearest whole steps of a sum [cells]; what is beyond any sum of records stays at the end."""
+        steps = np.empty(total.shape, np.int64)
+        # Some at a time and in place, as fresh memory and what leaves the cache cost more than the arithmetic.
+        room = np.empty(min(total.size, _AT_ONCE))
+        for start in range(0, total.size, _AT_ONCE):
+            some = total[start : start + _AT_ONCE]
+            held = np.divide(some, self.unit, out=room[: some.size])
+            if not -_MOST_STEPS <= held.min() <= held.max() <= _MOST_STEPS:  # also where one is no number
+                np.clip(held, -_MOST_STEPS, _MOST_STEPS, out=held)
+                held[np.isnan(held)] = 0
+            steps[start : start + some.size] = np.rint(held, out=held)
         return steps
 
     @property

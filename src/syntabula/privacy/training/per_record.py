@@ -38,7 +38,7 @@ from syntabula.errors import ArgumentError
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-    from syntabula.privacy.training.gradient_parts import Part
+    from syntabula.privacy.training.gradient_parts import Part, Weights
 
 Losses = Callable[["Tensor", "Generator"], "Tensor"]
 """Takes codes [batch, columns] and what random draws come from; returns the loss of each record [batch]."""
@@ -72,8 +72,8 @@ def clipped_sum(
     gradients = _gradients(losses, parameters, records, random)
     lengths = _lengths(gradients, records)
     weights = (clip / lengths.clamp_min(1e-300)).clamp_max(1.0)
-    weights = torch.where(torch.isfinite(lengths), weights, 0.0)
-    return {name: _summed(p, gradients[name], weights) for name, p in parameters.items()}
+    kept = _weights(torch.where(torch.isfinite(lengths), weights, 0.0))
+    return {name: _summed(p, gradients[name], kept) for name, p in parameters.items()}
 
 
 def require_separate(
@@ -136,7 +136,7 @@ def _require_whole(
     finally:
         for p, needed in zip(parameters.values(), before, strict=True):
             p.requires_grad_(needed)
-    ones = torch.ones(len(records), dtype=torch.float64, device=records.device)
+    ones = _weights(torch.ones(len(records), dtype=torch.float64, device=records.device))
     for (name, p), exact in zip(parameters.items(), whole, strict=True):
         wanted = torch.zeros_like(p) if exact is None else exact
         difference = _summed(p, gradients[name], ones) - wanted
@@ -147,7 +147,14 @@ def _require_whole(
             )
 
 
-def _summed(p: Tensor, parts: Sequence[Part], weights: Tensor) -> Tensor:
+def _weights(values: Tensor) -> Weights:
+    # Needs torch, which is imported by the time that there are parameters, as what follows does.
+    from syntabula.privacy.training.gradient_parts import Weights
+
+    return Weights(values)
+
+
+def _summed(p: Tensor, parts: Sequence[Part], weights: Weights) -> Tensor:
     torch = require("torch", "neural")
     if not parts:
         zeros: Tensor = torch.zeros_like(p, dtype=torch.float64)
@@ -162,7 +169,6 @@ def _gradients(
     losses: Losses, parameters: Mapping[str, Tensor], records: Tensor, random: Generator
 ) -> dict[str, list[Part]]:
     """Return the parts of each parameter's gradients."""
-    # Needs torch, which is imported by the time that there are parameters.
     from syntabula.privacy.training.watched import watched_parts
 
     return watched_parts(lambda: losses(records, random), parameters, len(records))

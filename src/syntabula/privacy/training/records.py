@@ -288,7 +288,8 @@ class TrainingSession:
         taken = rows[self._noise.sampled_records(rows.size, event.rate)]
         total: NDArray[np.float64] | None = None
         # In parts of one size, as the few that are left over would take as long as many.
-        for part_taken in np.array_split(taken, -(-max(len(taken), 1) // RECORDS_AT_ONCE)):
+        n_parts = -(-len(taken) // RECORDS_AT_ONCE)
+        for part_taken in np.array_split(taken, n_parts) if n_parts > 1 else [taken]:
             some = torch.as_tensor(part_taken, device=records.device)
             parts = clipped_sum(losses, self._parameters, records[some].long(), random, clip=event.clip)
             summed = torch.cat([part.flatten() for part in parts.values()]).cpu().numpy()
@@ -298,7 +299,10 @@ class TrainingSession:
         mean = self._sums.release(Sensitive(total))
         mean /= self._expected
         released = torch.as_tensor(mean)
-        pieces = released.split([p.numel() for p in self._parameters.values()])
+        wanted = [*self._parameters.values()]
+        if len({p.dtype for p in wanted}) == 1:  # all at once
+            released = released.to(wanted[0])
+        pieces = released.split([p.numel() for p in wanted])
         return {
             name: piece.reshape(p.shape).to(p)
             for (name, p), piece in zip(self._parameters.items(), pieces, strict=True)

@@ -8,7 +8,7 @@ This is von Neumann's rejection from a staircase (1951; Marsaglia and Tsang, 200
 2. 32 bits name a unit, and blocks lie end to end along the units. The first 16 bits name 2^16 units in a row, which
    mostly belong to one block; the other 16 are drawn where they do not.
 3. Of 64 bits more, some are the place in the block, and the others begin a point u in 0 .. 1: x is kept if
-   u < S f(x) / w_j.
+   u < S f(x) / w_j. Its first 16 bits are enough where they are below those of the least such bound of the block.
 
 So x is drawn with probability w_j / 2^32 / W * S f(x) / w_j in each trial, which is f(x) but for a constant: exactly,
 whatever w_j is. About one trial in fifty is lost. Float64 decides step 3 where u is clear of its bound by more than all
@@ -31,7 +31,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,25 @@ class _Staircase:
     block_of: NDArray[np.int16]
     sure: NDArray[np.uint64]
 
+    @property
+    def within(self) -> np.uint64:
+        """W - 1."""
+        return np.uint64((1 << self.width_bits) - 1)
+
+    @cached_property
+    def of_row(self) -> NDArray[np.uint32]:
+        """What most trials need to know of a row of 2^16 units, in one word [65536].
+
+        The upper 16 bits are its block, less 512. The lower are a number of 16 bits: points u that begin with a lower one
+        are kept, wherever in the block x lies. It is 0 where the row has units of several blocks.
+        """
+        whole = self.block_of >= 0
+        blocks = np.where(whole, self.block_of, _BLOCKS // 2)
+        # Rounded down, so that nothing is kept that `sure` does not keep.
+        sure = np.where(whole, self.sure[blocks] >> np.uint64(48 - self.width_bits), np.uint64(0))
+        upper = (blocks - _BLOCKS // 2).astype(np.int16).view(np.uint16).astype(np.uint32)
+        return (upper << np.uint32(16) | sure.astype(np.uint32)).astype("<u4")
+
 
 def gaussian_draws(size: int, sigma: float, random_bytes: RandomBytes) -> NDArray[np.int64]:
     """Return so many draws of probability proportional to exp(-x^2 / (2 sigma^2)), but for `MISSING`.
@@ -85,42 +105,94 @@ def gaussian_draws(size: int, sigma: float, random_bytes: RandomBytes) -> NDArra
         sigma: At least 1, and at most 2^40.
         random_bytes: Where bits come from.
     """
-    staircase = _staircase(sigma)
     drawn = np.empty(size, dtype=np.int64)
+    if not size:
+        return drawn
+    staircase = _staircase(sigma)
     starts = range(0, size, _AT_ONCE)
-    lost = [start + _tried(drawn[start : start + _AT_ONCE], staircase, random_bytes) for start in starts]
-    if size and (again := np.concatenate(lost)).size:
-        drawn[again] = gaussian_draws(again.size, sigma, random_bytes)
+    unsure = [_tried(drawn[start : start + _AT_ONCE], start, staircase, random_bytes) for start in starts]
+    # All at once, as they are few.
+    lost = _lost(drawn, _Unsure(*map(np.concatenate, zip(*unsure, strict=True))), staircase, random_bytes)
+    if lost.size:
+        drawn[lost] = gaussian_draws(lost.size, sigma, random_bytes)
     return drawn
+
+
+def farthest_draw(sigma: float) -> int:
+    """Return a distance from 0 beyond which `gaussian_draws` draws nothing."""
+    return _BLOCKS // 2 << _staircase(sigma).width_bits
 
 
 def sampled_records(n_records: int, rate: float, random_bytes: RandomBytes) -> NDArray[np.intp]:
     """Return the positions, rising, of the records that are taken, each with probability `rate` on its own."""
-    whole = math.floor(Fraction(rate) * 2**72)
-    first, rest = whole >> 64, whole & (2**64 - 1)
+    first, rest = _digits(rate)
     drawn = np.frombuffer(random_bytes(n_records), dtype=np.uint8)
     found = np.flatnonzero(drawn <= first)
     open_ones = np.flatnonzero(drawn[found] == first)
     digits = np.frombuffer(random_bytes(8 * open_ones.size), dtype="<u8")
-    return np.delete(found, open_ones[digits >= np.uint64(rest)])
+    taken = np.ones(found.size, np.bool_)
+    taken[open_ones[digits >= np.uint64(rest)]] = False
+    return found[taken]
 
 
-def _tried(numbers: NDArray[np.int64], staircase: _Staircase, random_bytes: RandomBytes) -> NDArray[np.intp]:
-    """Fill an array with one trial for each place, and return the places whose trial is lost."""
+@lru_cache(maxsize=8)
+def _digits(rate: float) -> tuple[int, int]:
+    """Return the first 8 bits of a rate of 72, and the other 64."""
+    whole = math.floor(Fraction(rate) * 2**72)
+    return whole >> 64, whole & (2**64 - 1)
+
+
+class _Unsure(NamedTuple):
+    """Trials that the first bits of their points do not decide.
+
+    Attributes:
+        places: Where they stand among all [trials].
+        rows: Their first 16 bits [trials].
+        bits: Their place in the block and the point [trials].
+        units: The other 16 bits, for the trials whose row has units of several blocks alone.
+    """
+
+    places: NDArray[np.intp]
+    rows: NDArray[np.uint16]
+    bits: NDArray[np.uint64]
+    units: NDArray[np.uint16]
+
+
+def _tried(
+    numbers: NDArray[np.int64], start: int, staircase: _Staircase, random_bytes: RandomBytes
+) -> _Unsure:
+    """Fill an array with one trial for each place, and return those that may be lost, at places from `start` on."""
     words = np.frombuffer(random_bytes(10 * numbers.size), dtype=np.uint8)
     bits, rows = words[: 8 * numbers.size].view("<u8"), words[8 * numbers.size :].view("<u2")
-    blocks = staircase.block_of[rows].astype(np.intp)
+    held = rows.astype(np.intp)
+    found = staircase.of_row.take(held)
+    sure, blocks = found.view("<u2")[0::2], found.view("<i2")[1::2]
+    np.bitwise_and(bits, staircase.within, out=numbers.view(np.uint64))
+    # In place, as fresh memory costs more than the arithmetic.
+    held[:] = blocks
+    held <<= staircase.width_bits
+    numbers += held
+    unsure = np.flatnonzero(bits.view("<u2")[3::4] >= sure)
+    rows = rows[unsure]
+    n_divided = int(np.count_nonzero(staircase.block_of[rows] < 0))
+    return _Unsure(
+        unsure + start, rows, bits[unsure], np.frombuffer(random_bytes(2 * n_divided), dtype="<u2")
+    )
+
+
+def _lost(
+    drawn: NDArray[np.int64], unsure: _Unsure, staircase: _Staircase, random_bytes: RandomBytes
+) -> NDArray[np.intp]:
+    """Finish the trials that are unsure, and return the places of those that are lost."""
+    blocks = staircase.block_of[unsure.rows].astype(np.intp)
     divided = np.flatnonzero(blocks < 0)
-    rest = np.frombuffer(random_bytes(2 * divided.size), dtype="<u2")
-    units = (rows[divided].astype(np.int64) << _ROW_BITS) + rest
+    units = (unsure.rows[divided].astype(np.int64) << _ROW_BITS) + unsure.units
     blocks[divided] = np.searchsorted(staircase.ends, units, side="right")
-    width = staircase.width_bits
-    points = bits >> np.uint64(width)
-    places = (bits & np.uint64((1 << width) - 1)).view(np.int64)
-    np.add((blocks - _BLOCKS // 2) << width, places, out=numbers)
-    unsure = np.flatnonzero(points >= staircase.sure[blocks])
-    kept = _are_kept(numbers[unsure], blocks[unsure], points[unsure], staircase, random_bytes)
-    return unsure[~kept]
+    within = (unsure.bits & staircase.within).view(np.int64)
+    numbers = ((blocks - _BLOCKS // 2) << staircase.width_bits) + within
+    drawn[unsure.places] = numbers
+    points = unsure.bits >> np.uint64(staircase.width_bits)
+    return unsure.places[~_are_kept(numbers, blocks, points, staircase, random_bytes)]
 
 
 def _are_kept(
