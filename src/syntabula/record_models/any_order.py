@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from syntabula.record_models.representation import ColumnLookup
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
+
+_Logits = Callable[["Tensor"], "Tensor"]
+"""Takes the numbers of a column's distributions [records, numbers], and returns its logits [records, codes]."""
 
 _OF_COLUMNS = ("logits", "smooth", "bias/logits")
 _MOST_HEAD_UNITS, _LEAST_HEAD_UNITS, _ALL_HEAD_UNITS = 64, 8, 4096
@@ -105,19 +109,21 @@ class AnyOrderNetwork:
             shape = (n, self.parameters["bias/0"].shape[0])
             drawn = torch.rand(shape, generator=random, device=records.device)
             kept = (drawn >= self._dropout) / (1 - self._dropout)
-        heads = self._heads(torch.where(known, records, self._unknown), kept)
+        # Taken apart once: the gradient of a part would be filled up with zeros to the size of the whole.
+        heads = self._heads(torch.where(known, records, self._unknown), kept).unbind(1)
+        logits = self._logits()
         losses = torch.zeros(n, device=records.device)
         for column in range(d):
-            losses = self._added(losses, heads[:, column], records[:, column], ~known[:, column], column)
+            losses = self._added(losses, heads[column], records[:, column], ~known[:, column], logits[column])
         found: Tensor = losses * (d / (d - n_known[:, 0]))
         return found
 
-    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, column: int) -> Tensor:
+    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, logits: _Logits) -> Tensor:
         """Return losses [batch] and those of a column for the records where it is asked for."""
         torch = require("torch", "neural")
         rows = torch.nonzero(asked)[:, 0]
-        logits = self._logits(heads[rows], column)
-        part = torch.nn.functional.cross_entropy(logits, codes[rows], reduction="none")
+        found = logits(heads.index_select(0, rows))
+        part = torch.nn.functional.cross_entropy(found, codes[rows], reduction="none")
         added: Tensor = losses.index_add(0, rows, part)
         return added
 
@@ -143,15 +149,14 @@ class AnyOrderNetwork:
             layer += 1
         return silu(hidden @ weights["heads"] + weights["bias/heads"]).reshape(n, len(self._sizes), -1)
 
-    def _logits(self, head: Tensor, column: int) -> Tensor:
-        weights, start = self.parameters, sum(self._sizes[:column])
-        part = slice(start, start + self._sizes[column])
-        matrix = weights["logits"][:, part]
-        if column in self._ordered:
-            place = self._ordered.index(column)
-            matrix = matrix + weights["smooth"][place] @ self._waves[place][:-1].T
-        logits: Tensor = head @ matrix + weights["bias/logits"][part]
-        return logits
+    def _logits(self) -> list[_Logits]:
+        """Return what gives the logits of each column [records, codes]."""
+        weights = self.parameters
+        matrices = list(weights["logits"].split(self._sizes, 1))
+        for column, smooth, waves in zip(self._ordered, weights["smooth"].unbind(), self._waves, strict=True):
+            matrices[column] = matrices[column] + smooth @ waves[:-1].T
+        biases = weights["bias/logits"].split(self._sizes)
+        return [partial(_linear, matrix=m, bias=b) for m, b in zip(matrices, biases, strict=True)]
 
 
 class SeparateNetwork(AnyOrderNetwork):
@@ -161,16 +166,18 @@ class SeparateNetwork(AnyOrderNetwork):
     is not asked for it. `separate` and `joined` change the weights from one form to the other.
     """
 
-    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, column: int) -> Tensor:
+    def _added(self, losses: Tensor, heads: Tensor, codes: Tensor, asked: Tensor, logits: _Logits) -> Tensor:
         torch = require("torch", "neural")
-        last = self._sizes[column] - 1
-        part = torch.nn.functional.cross_entropy(
-            self._logits(heads, column), codes.clamp_max(last), reduction="none"
-        )
+        found = logits(heads)
+        last = found.shape[1] - 1
+        part = torch.nn.functional.cross_entropy(found, codes.clamp_max(last), reduction="none")
         added: Tensor = losses + part * (asked & (codes <= last))
         return added
 
-    def _logits(self, head: Tensor, column: int) -> Tensor:
+    def _logits(self) -> list[_Logits]:
+        return [partial(self._logits_of, column) for column in range(len(self._sizes))]
+
+    def _logits_of(self, column: int, head: Tensor) -> Tensor:
         weights = self.parameters
         logits = head @ weights[f"logits/{column}"]
         if column in self._ordered:
@@ -178,6 +185,10 @@ class SeparateNetwork(AnyOrderNetwork):
             logits = logits + head @ weights[f"smooth/{place}"] @ self._waves[place][:-1].T
         found: Tensor = logits + weights[f"bias/logits/{column}"]
         return found
+
+
+def _linear(head: Tensor, *, matrix: Tensor, bias: Tensor) -> Tensor:
+    return head @ matrix + bias
 
 
 def separate(weights: Mapping[str, Tensor], sizes: Sequence[int]) -> dict[str, Tensor]:
