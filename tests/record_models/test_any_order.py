@@ -37,7 +37,7 @@ def drawing(of: AnyOrderNetwork) -> Drawing:
 
 def by_torch(of: AnyOrderNetwork, codes: list[int], column: int) -> np.ndarray:
     heads = of._heads(torch.tensor([codes]))
-    found: np.ndarray = torch.softmax(of._logits(heads[:, column], column), 1)[0].numpy()
+    found: np.ndarray = torch.softmax(of._logits()[column](heads[:, column]), 1)[0].numpy()
     return found
 
 
@@ -175,7 +175,7 @@ class TestLoss:
 
         losses = made.losses(torch.tensor([[0], [2]]), torch.Generator().manual_seed(0))
 
-        chances = torch.softmax(made._logits(made._heads(torch.tensor([[3]]))[:, 0], 0), 1)[0]
+        chances = torch.softmax(made._logits()[0](made._heads(torch.tensor([[3]]))[:, 0]), 1)[0]
         np.testing.assert_allclose(losses.numpy(), -np.log(chances[[0, 2]].numpy()), atol=1e-5)
 
 

@@ -151,11 +151,11 @@ class AnyOrderNetwork:
 
     def _logits(self) -> list[_Logits]:
         """Return what gives the logits of each column [records, codes]."""
-        weights = self.parameters
-        matrices = list(weights["logits"].split(self._sizes, 1))
+        torch, weights = require("torch", "neural"), self.parameters
+        matrices = list(torch.split(weights["logits"], self._sizes, 1))
         for column, smooth, waves in zip(self._ordered, weights["smooth"].unbind(), self._waves, strict=True):
             matrices[column] = matrices[column] + smooth @ waves[:-1].T
-        biases = weights["bias/logits"].split(self._sizes)
+        biases = torch.split(weights["bias/logits"], self._sizes)
         return [partial(_linear, matrix=m, bias=b) for m, b in zip(matrices, biases, strict=True)]
 
 
