@@ -105,13 +105,18 @@ class NoisyCritic:
             columns = torch.randint(rows.shape[1], (times,), generator=random, device=device)
             for j in columns.tolist():
                 tried = torch.multinomial(self._shares[j], n, replacement=True, generator=random)
-                held, start = rows[:, j], self._starts[j]
-                changed = sums + codes[start + tried] - codes[start + held]
+                chances = torch.rand(n, generator=random, device=device)
+                # A row that would get the code that it has stays as it is; with few codes these are about half of all.
+                which = torch.nonzero(tried != rows[:, j])[:, 0]
+                held, tried, start = rows[which, j], tried[which], self._starts[j]
+                changed = sums.index_select(0, which) + codes.index_select(0, start + tried)
+                changed -= codes.index_select(0, start + held)
                 reached = self._scores(changed)
-                taken = torch.rand(n, generator=random, device=device) < (reached - scores).exp()
-                rows[:, j] = torch.where(taken, tried, held)
-                sums = torch.where(taken[:, None], changed, sums)
-                scores = torch.where(taken, reached, scores)
+                taken = torch.nonzero(chances[which] < (reached - scores[which]).exp())[:, 0]
+                which = which[taken]
+                rows[which, j] = tried[taken]
+                sums.index_copy_(0, which, changed.index_select(0, taken))
+                scores[which] = reached[taken]
 
     def _scores(self, sums: Tensor) -> Tensor:
         """Return the scores of rows, by what their codes add up to [..., units]."""
