@@ -160,7 +160,27 @@ class TestRareCodes:
         assert checked(0, []) > 20
         tree.check(list(SIZES), 9)
 
-    def test_numbers_and_columns_of_many_codes_stay_as_they_are(self) -> None:
+    def test_a_number_that_few_records_have_is_drawn_among_its_neighbours(self) -> None:
+        # Each code of a leaf has ten records, but for one of code 5, far above the others of its leaf, and one of code 4.
+        a = np.repeat([0, 1], [22, 20]).astype(np.uint8)
+        target = np.repeat([0, 1, 4, 5, 2, 3], [10, 10, 1, 1, 10, 10]).astype(np.uint8)
+        options = OPTIONS | {"least_leaf": 10, "least_split": 40}
+
+        tree = grow(target, 7, [a], [2], ordered=True, ordered_predictors=[True], least_code=3, **options)
+
+        every = np.arange(7)
+        below, above = (tree.shares([np.full(7, value, np.uint8)], [2], every, every) for value in (0, 1))
+        assert len(tree.nodes) == 3
+        # Codes 3, 4 and 5 have twelve records, of which two are in the first leaf and ten in the second.
+        np.testing.assert_allclose(
+            below, np.array([10, 10, 0, 2 * 10 / 12, 2 / 12, 2 / 12, 0]) / 22, atol=1e-3
+        )
+        np.testing.assert_allclose(
+            above, np.array([0, 0, 10, 10 * 10 / 12, 10 / 12, 10 / 12, 0]) / 20, atol=1e-3
+        )
+        tree.check([2], 7)
+
+    def test_frequent_numbers_and_columns_of_many_codes_stay_as_they_are(self) -> None:
         for n_codes, ordered in ((63, True), (MOST_CLASSES + 1, False)):
             target = np.minimum(records()[1], n_codes - 1)
             trees = [

@@ -51,8 +51,8 @@ class ColumnTrees(LookupModel):
         least_leaf: Fewest records in a leaf.
         least_split: Fewest records of a node that is split; None for twice `least_leaf`.
         complexity: Part of a column's impurity that a split must take away.
-        least_code: Fewest records of a leaf that have a code of a column without an order. Rarer codes share their part
-            of the leaf as they do in the node above it; 1 draws all as they are.
+        least_code: Fewest records that have a code, of a leaf in a column without an order and of all in one with: rarer
+            ones share their part as in the node above, or are drawn among neighbours. 1 draws all as they are.
         first: Columns that are drawn before the others, in this order. Without a budget the others follow, those of the
             fewest codes first and those of 100 and more in the order of the table; a trained model then names all
             columns here. Values given of the columns that come first hold exactly; of others they are met by choosing

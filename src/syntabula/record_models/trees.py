@@ -148,6 +148,10 @@ def grow(
     node above, those that none has there included. So a row has no code because one record alone had it among others
     like it (as in the back-off of Katz 1987, "Estimation of probabilities from sparse data").
 
+    Codes with an order that fewer than `least_code` of all records have, such as a value far outside, are joined with
+    their neighbours until as many have one of them. Which of these a record has then says nothing of where in the tree
+    it is, so that a row has such a value at random among its neighbours.
+
     Args:
         target: Codes [n] of the column.
         n_codes: Number of its codes.
@@ -158,8 +162,8 @@ def grow(
         least_leaf: Fewest records in a leaf.
         least_split: Fewest records of a node that is split.
         complexity: Part of the impurity of all records that a split must take away.
-        least_code: Fewest records of a node that have a code; 1 keeps all as they are, and so do columns with an order or
-            with more than `MOST_CLASSES` codes.
+        least_code: Fewest records of a node that have a code without an order, or of all records that have one with an
+            order; 1 keeps all as they are, and so do columns without an order of more than `MOST_CLASSES` codes.
         seed: Decides between equally good splits.
     """
     classes = _ranks(target, n_codes) if ordered else _classes(target, n_codes)
@@ -185,7 +189,9 @@ def grow(
         leaves, nodes = grown.apply(table), _nodes(grown.tree_)
     # Donors leaf by leaf, each code of a leaf once.
     keys, counts = np.unique(leaves * np.int64(n_codes) + target, return_counts=True)
-    if least_code > 1 and not ordered and n_codes <= MOST_CLASSES:
+    if least_code > 1 and ordered:
+        keys, counts = _among_neighbours(keys, counts, n_codes, least_code)
+    elif least_code > 1 and n_codes <= MOST_CLASSES:
         keys, counts = _backed_off(nodes, keys, counts, n_codes, least_code)
     found, codes = np.divmod(keys, n_codes)
     numbers = np.flatnonzero(nodes[:, PREDICTOR] == LEAF)
@@ -224,6 +230,48 @@ def _backed_off(
     shared *= min(_PARTS_OF_A_RECORD, int((2**32 - 1) // counts.sum()))
     kept = np.flatnonzero(np.rint(shared, out=shared))
     return kept, shared.flat[kept].astype(np.int64)
+
+
+def _among_neighbours(
+    keys: NDArray[np.int64], counts: NDArray[np.intp], n_codes: int, least_code: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the keys (leaf times codes plus code) and weights of donors, of which rare ones are shared out anew.
+
+    Weights are parts of a record, as of `_backed_off`.
+    """
+    leaves, codes = np.divmod(keys, n_codes)
+    held = np.bincount(codes, counts, minlength=n_codes)
+    if not ((held > 0) & (held < least_code)).any():
+        return keys, counts.astype(np.int64)
+    group = _neighbours(held, least_code)
+    parts = min(_PARTS_OF_A_RECORD, int((2**32 - 1) // counts.sum()))
+    places, inverse = np.unique(leaves * np.int64(n_codes) + group[codes], return_inverse=True)
+    records = np.bincount(inverse, counts)
+    # Each leaf has all codes that records have of a group of which it has one.
+    first = np.searchsorted(group, np.arange(group[-1] + 2))
+    sizes = np.diff(first)[places % n_codes]
+    where = np.repeat(np.arange(places.size), sizes)
+    every = (
+        first[places % n_codes][where] + np.arange(where.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    )
+    weights = np.rint(records[where] * parts * held[every] / np.bincount(group, held)[group[every]])
+    kept = weights > 0
+    return (places // n_codes)[where[kept]] * n_codes + every[kept], weights[kept].astype(np.int64)
+
+
+def _neighbours(held: NDArray[np.float64], least: int) -> NDArray[np.intp]:
+    """Return the group of each code [codes]: neighbours are joined until a group has so many records."""
+    group = np.zeros(held.size, dtype=np.intp)
+    found, records = 0, 0.0
+    left = float(held.sum())
+    for code, count in enumerate(held.tolist()):
+        group[code] = found
+        records += count
+        left -= count
+        # What is left at the end joins the group before it.
+        if records >= least <= left:
+            found, records = found + 1, 0.0
+    return group
 
 
 def _levels(nodes: NDArray[np.int32]) -> list[NDArray[np.intp]]:
