@@ -82,17 +82,15 @@ class Release:
         if nullable, Int64 for whole numbers, bool or boolean for flags, datetime64 for days and times, and plain texts
         for categories that are texts. Columns that were found are stored as in the original.
 
-        Conditions are exact: rows follow the release's distribution given the conditions. Of sets of records (PrivSyn,
-        Private-GSD) those that satisfy them are drawn. ARGN, Synthpop, diffusion and Bayesian networks too wide for a
-        junction tree draw rows until enough do. If few or no records do, a ConditionWarning is issued.
+        Conditions are exact: rows follow the release's distribution given them. Of sets of records (PrivSyn, Private-GSD)
+        those that satisfy them are drawn. ARGN, Synthpop, diffusion and networks too wide for a junction tree draw rows
+        until enough do. If few or no records do, a ConditionWarning is issued.
 
-        If the schema has rules, every row satisfies them: a row that breaks one gets other values within its codes; if
-        none will do, it is discarded and another drawn, and a RuleWarning says how many if they are more than a tenth.
-        Conditions on columns that rules compute also work in this way.
+        If the schema has rules, every row satisfies them: one that does not gets other values within its codes, or is
+        drawn anew, as are rows for conditions on computed columns. A RuleWarning says if they are more than a tenth.
 
         Args:
-            n: Number of rows; by default the noisy estimate of the original's, or of its records that satisfy
-                `where`.
+            n: Number of rows; by default the noisy estimate of the original's, or of its records that satisfy `where`.
             where: Allowed values of some columns, by name; every row satisfies all of them. For each column: a
                 value; a list of alternatives; a range as a tuple (first, last) with both ends included, where
                 None leaves an end open; a comparison as text, such as ">5" or ">=5 and <10"; None for missing; or
@@ -105,8 +103,7 @@ class Release:
             seed: Makes the draw repeatable; the guarantee does not depend on it.
 
         Returns:
-            A pandas or polars data frame or an Arrow table, like the table that was fitted; a data frame if
-            that was a path.
+            A pandas or polars data frame or an Arrow table, like the fitted table; a data frame if that was a path.
 
         Raises:
             ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, or `given` holds values
