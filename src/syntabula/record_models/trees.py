@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -259,7 +260,7 @@ def _among_neighbours(
     return (places // n_codes)[where[kept]] * n_codes + every[kept], weights[kept].astype(np.int64)
 
 
-def _neighbours(held: NDArray[np.float64], least: int) -> NDArray[np.intp]:
+def _neighbours(held: NDArray[Any], least: int) -> NDArray[np.intp]:
     """Return the group of each code [codes]: neighbours are joined until a group has so many records."""
     group = np.zeros(held.size, dtype=np.intp)
     found, records = 0, 0.0

@@ -115,6 +115,16 @@ class RuledCompletion:
         # Decoding draws values within bins; what rules compute must follow from the given ones.
         drawn |= {name: cells_in(column, rows) for name, column in self.learned.columns.items()}
         columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
+        moved = False
+        for name in self.near:
+            close = self._close(name, columns[name], given[name])
+            found = self.rules.anchored(name, columns, given[name])
+            if found is not None and found[0] not in given:
+                anchor, values, allowed = found
+                place(drawn, {anchor: values}, *[np.flatnonzero(close & allowed)] * 2)
+                moved = True
+        if moved:
+            columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
         for name in self.near:
             close = self._close(name, columns[name], given[name])
             broken[f"{name} near the given value"] = int((~close).sum())

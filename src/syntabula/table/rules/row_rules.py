@@ -285,16 +285,39 @@ class RowRules:
         column, distance = self._ordered(name), cells[name]
         base = self._base(name, cells)
         way = 1 if self.compiled.distances[name].upwards else -1
-        moved = base + way * distance.values * (self._unit(name) if not isinstance(column, Numeric) else 1)
+        unit = 1 if isinstance(column, Numeric) else self._unit(name)
+        return self._as_column(name, base + way * distance.values * unit, distance.missing)
+
+    def _as_column(self, name: str, numbers: NDArray[Any], missing: Flags) -> tuple[RawColumn, Flags]:
+        """Return an ordered column of numbers, as `_numbers` gives them, and which cells its declaration allows."""
+        column = self._ordered(name)
         if isinstance(column, Numeric):
-            kind = "integer" if moved.dtype.kind in "iu" else "float"
-            raw = RawColumn(moved, distance.missing, PhysicalType(kind, str(moved.dtype)))  # type: ignore[arg-type]
+            kind = "integer" if numbers.dtype.kind in "iu" else "float"
+            physical = PhysicalType(kind, str(numbers.dtype))  # type: ignore[arg-type]
         else:
             zone = column.timezone if isinstance(column, Datetime) else None
-            raw = RawColumn(
-                moved, distance.missing, PhysicalType("datetime", "datetime64[us]", timezone=zone)
-            )
-        return as_declared(column, raw)
+            physical = PhysicalType("datetime", "datetime64[us]", timezone=zone)
+        return as_declared(column, RawColumn(numbers, missing, physical))
+
+    def anchored(self, name: str, cells: Cells, given: RawColumn) -> tuple[str, RawColumn, Flags] | None:
+        """Move what a column is a distance from, so that the distance that was drawn leads to given values.
+
+        Args:
+            name: A column that is learned as a distance.
+            cells: Completed columns.
+            given: Its values.
+
+        Returns:
+            The other column, its values, and which of these its declaration allows; None if it is one of several, or is
+            a distance itself.
+        """
+        columns = self.compiled.distances[name].columns
+        if len(columns) > 1 or columns[0] in self.compiled.distances:
+            return None
+        base, _, _ = self._numbers(columns[0], cells[columns[0]])
+        (drawn, here, _), (wanted, there, _) = (self._numbers(name, raw) for raw in (cells[name], given))
+        moved = base + np.where(here & there, wanted - drawn, 0)
+        return columns[0], *self._as_column(columns[0], moved, cells[columns[0]].missing)
 
     @property
     def checked(self) -> list[str]:
