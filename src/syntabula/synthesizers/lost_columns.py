@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,6 @@ from syntabula.table.schema.columns import Categorical, Identifier, Ordered
 
 if TYPE_CHECKING:
     from syntabula.models.base import Model
-    from syntabula.synthesizers.release import Release
     from syntabula.table.coding.codec import Codec
     from syntabula.table.raw import RawColumn
     from syntabula.table.schema.columns import Column
@@ -37,10 +36,10 @@ FEWEST_PARTS = 5
 
 @dataclass(frozen=True, eq=False)
 class FoundColumns:
-    """Judges what came of the columns that were found privately, by the release alone, so that it costs no privacy.
+    """Judges what came of columns, above all of those found privately, by the release alone, so that it costs no privacy.
 
     Attributes:
-        columns: Their domains.
+        columns: Domains of those that were found.
         codec: How the columns of the release are coded.
         model: The distribution over their codes.
         noisy: Whether there is a budget; without privacy nothing is merged by noise.
@@ -58,13 +57,6 @@ class FoundColumns:
         """The columns that carry no information; see `is_lost`."""
         return [name for name, column in self.columns.items() if is_lost(column, self._drawn[name])]
 
-    @classmethod
-    def of(cls, release: Release) -> FoundColumns:
-        """Return the judge of a release's columns."""
-        columns = {name: release.schema[name] for name in release.privacy.columns_of("private")}
-        draw = partial(release.sample_columns, seed=0)
-        return cls(columns, release.codec, release.model, _is_noisy(release), draw)
-
     @property
     def others(self) -> dict[str, float]:
         """The share of "other" in the columns that are not lost, where a user is told of it."""
@@ -79,35 +71,29 @@ class FoundColumns:
         found = [name for name in ordered if is_coarse(name, self.codec, self.model)]
         return [name for name in found if name not in self.lost]
 
+    @property
+    def empty(self) -> dict[str, int]:
+        """How many of the declared categories of each column never come out, where any does not.
+
+        Codes whose noisy counts gave no evidence of a record are empty. They are part of the release, so this costs no
+        privacy, and categories that no record has are among them. Without a budget nothing is hidden.
+        """
+        columns = self.codec.schema.columns if self.noisy else {}
+        found = {
+            name: int(
+                np.count_nonzero(~_parts(name, column.n_codes(), self.model)[1][: len(column.categories)])
+            )
+            for name, column in columns.items()
+            if isinstance(column, Categorical) and column.provenance != "private"
+        }
+        return {name: count for name, count in found.items() if count}
+
     @cached_property
     def _drawn(self) -> Mapping[str, RawColumn]:
         """Rows by which columns are judged; they bring no warnings, as rows that are drawn for use do."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self.draw(DRAWN)
-
-
-def _is_noisy(release: Release) -> bool:
-    return release.privacy.budget.currency != "none"
-
-
-def empty_categories(release: Release) -> dict[str, int]:
-    """Return how many of the declared categories of each column never come out, where any does not.
-
-    Codes whose noisy counts gave no evidence of a record are empty. They are part of the release, so this costs no
-    privacy, and categories that no record has are among them. Without a budget nothing is hidden.
-    """
-    if not _is_noisy(release):
-        return {}
-    declared = {n: c for n, c in release.codec.schema.columns.items() if isinstance(c, Categorical)}
-    found = {
-        name: int(
-            np.count_nonzero(~_parts(name, column.n_codes(), release.model)[1][: len(column.categories)])
-        )
-        for name, column in declared.items()
-        if column.provenance != "private"
-    }
-    return {name: count for name, count in found.items() if count}
 
 
 def is_coarse(name: str, codec: Codec, model: Model) -> bool:

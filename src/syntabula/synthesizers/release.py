@@ -319,13 +319,13 @@ class Release:
     def _found(self) -> FoundColumns:
         from syntabula.synthesizers.lost_columns import FoundColumns
 
-        return FoundColumns.of(self)
+        columns = {name: self.schema[name] for name in self.privacy.columns_of("private")}
+        noisy = self.privacy.budget.currency != "none"
+        return FoundColumns(columns, self.codec, self.model, noisy, lambda n: self.sample_columns(n, seed=0))
 
     def empty_categories(self) -> dict[str, int]:
         """Return how many declared categories of a column never come out as noise hides them, where any does not."""
-        from syntabula.synthesizers.lost_columns import empty_categories
-
-        return empty_categories(self)
+        return self._found.empty
 
     @property
     def _drawing(self) -> Drawing:
