@@ -100,6 +100,20 @@ class TestEmptyCategories:
         assert empty["sort"] == 2
         assert empty["rare"] >= 8
 
+    def test_those_that_a_model_expects_of_no_record_are_among_them(self) -> None:
+        codes = [str(i) for i in range(60)]
+        shares = 1 / np.arange(1.0, 61.0) ** 1.5
+        drawn = np.random.default_rng(0).choice(codes, 1_500, p=shares / shares.sum())
+        schema = st.Schema({"code": st.Categorical(codes), "sort": st.Categorical(["a"])})
+        release = st.Independent(epsilon=0.5, delta=1e-6, seed=0).fit(
+            pd.DataFrame({"code": drawn, "sort": "a"}), schema
+        )
+
+        empty = release.empty_categories()
+
+        assert empty == {"code": 60 - release.sample(100_000, seed=1)["code"].nunique()}
+        assert empty["code"] > 10
+
     def test_they_take_no_draw(self, monkeypatch: pytest.MonkeyPatch) -> None:
         release = st.Independent(epsilon=0.5, seed=3).fit(self.frame(), st.Schema(COLUMNS))
         monkeypatch.setattr(st.Release, "sample_columns", None)

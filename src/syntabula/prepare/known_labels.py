@@ -44,7 +44,8 @@ def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tupl
             of the alphabet.
 
     Returns:
-        At least the found ones, and none that the type lacks.
+        At least the found ones. Which others the type lists says nothing of what is added, as a library may have read it
+        off the cells; those that it lacks come last.
     """
     known = set(found)
     for members in _spelled([MONTHS, [m[:3] for m in MONTHS], DAYS, [d[:3] for d in DAYS]]):
@@ -55,7 +56,8 @@ def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tupl
             known |= pair
             break
     every = known | _codes_up_to(found)
-    return tuple(label for label in order if label in every) if order else tuple(sorted(every))
+    places = {label: place for place, label in enumerate(order)}
+    return tuple(sorted(every, key=lambda label: (places.get(label, len(places)), label)))
 
 
 def open_categorical(labels: tuple[str, ...], *, nullable: bool) -> Categorical:

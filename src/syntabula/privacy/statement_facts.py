@@ -213,8 +213,8 @@ class StatementFacts:
             reasons.append(
                 f"not end-to-end private unless the stored types of {self._named(self.stored_types)} are public: "
                 "if a library inferred them from the cells, as pandas.read_csv does, a single record may have decided "
-                "them (one blank turns whole numbers into floats); declare them in a schema, or give the path of a CSV "
-                "file, whose types are found privately"
+                "them (one blank turns whole numbers into floats), and an order of categories; declare them in a schema, "
+                "or give the path of a CSV file, whose types are found privately"
             )
         return tuple(reasons)
 

@@ -134,7 +134,7 @@ def _joined(values: FloatArray, least: float, apart: int = 0, *, ordered: bool =
     What is left of runs at the end, and in an ordered column at the start, is a group of its own, as joining it to
     another would mix the tails. The codes apart come last, and each stays alone.
     """
-    group = np.empty(values.size, dtype=np.intp)
+    group = np.full(values.size, -1, dtype=np.intp)
     waiting: list[int] = []
     held, found = 0.0, 0
     counts = values[: values.size - apart].tolist()
@@ -147,8 +147,7 @@ def _joined(values: FloatArray, least: float, apart: int = 0, *, ordered: bool =
                     found += 1
                 else:
                     before = group[waiting[0] - 1]
-                    smaller = before if values[:code][group[:code] == before].sum() < count else found
-                    group[waiting] = smaller
+                    group[waiting] = before if values[group == before].sum() < count else found
                 waiting, held = [], 0.0
             group[code] = found
             found += 1

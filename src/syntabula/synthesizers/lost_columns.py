@@ -30,6 +30,9 @@ _NEARLY_ALL = 0.9
 _MUCH_OTHER = 0.2
 """Part of the rows that hold "other", from which on a user is told of it."""
 
+_NEVER = 1e-9
+"""Part of the rows that a category has at most which never comes out."""
+
 FEWEST_PARTS = 5
 """Parts of its range that a column of numbers, days or times tells apart at least, unless one is a single value."""
 
@@ -75,16 +78,23 @@ class FoundColumns:
     def empty(self) -> dict[str, int]:
         """How many of the declared categories of each column never come out, where any does not.
 
-        Codes whose noisy counts gave no evidence of a record are empty. They are part of the release, so this costs no
-        privacy, and categories that no record has are among them. Without a budget nothing is hidden.
+        These are codes whose noisy counts gave no evidence of a record, and those of which the model expects none. Both
+        are part of the release, so this costs no privacy, and categories that no record has are among them. Without a
+        budget nothing is hidden.
         """
-        columns = self.codec.schema.columns if self.noisy else {}
+        columns = {
+            name: column
+            for name, column in self.codec.schema.columns.items()
+            if self.noisy and isinstance(column, Categorical) and column.provenance != "private"
+        }
+        held = {name: _parts(name, c.n_codes(), self.model)[1] for name, c in columns.items()}
+        answers = getattr(self.model, "marginals", None)
+        if answers is not None:
+            for name, counts in zip(columns, answers([(name,) for name in columns]), strict=True):
+                held[name] = held[name] & (counts > _NEVER * counts.sum())
         found = {
-            name: int(
-                np.count_nonzero(~_parts(name, column.n_codes(), self.model)[1][: len(column.categories)])
-            )
+            name: int(np.count_nonzero(~held[name][: len(column.categories)]))
             for name, column in columns.items()
-            if isinstance(column, Categorical) and column.provenance != "private"
         }
         return {name: count for name, count in found.items() if count}
 
