@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from typing import Any
 
 from syntabula.errors import SchemaError
 from syntabula.table.rules.computed import bound_as_number
 from syntabula.table.rules.rules import Rules
 from syntabula.table.rules.stated_windows import StatedWindows
-from syntabula.table.rules.windows import Window
-from syntabula.table.schema.columns import Column, Ordered
+from syntabula.table.rules.windows import Window, are_comparable
+from syntabula.table.schema.columns import Column, Date, Datetime, Numeric, Ordered
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,36 @@ class Distance:
     upwards: bool
     least: Fraction | None = Fraction(0)
     most: Fraction | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the distance as JSON, its bounds as exact fractions."""
+        ends = {"least": self.least, "most": self.most}
+        exact = {key: None if end is None else [*end.as_integer_ratio()] for key, end in ends.items()}
+        return {"columns": [*self.columns], "upwards": self.upwards, **exact}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Distance:
+        """Return the distance that `to_json` wrote; raises KeyError, TypeError or ValueError for anything else."""
+        names, upwards = content["columns"], content["upwards"]
+        if type(upwards) is not bool or type(names) is not list or not names:
+            raise TypeError
+        return cls(tuple(names), upwards, _exact_end(content["least"]), _exact_end(content["most"]))
+
+
+def check_distances(distances: Mapping[str, Distance], rules: Rules, columns: Mapping[str, Column]) -> None:
+    """Check that distances read from a file can be computed, each after those that it is a distance from.
+
+    Raises:
+        SchemaError: If one names a column that cannot be learned as a distance, or be one's start.
+    """
+    left = {*distances}
+    for name, distance in distances.items():
+        left.discard(name)
+        named = [columns[n] for n in (name, *distance.columns) if n in columns and n not in rules.derive]
+        fit = len(named) == 1 + len(distance.columns) and name not in distance.columns
+        fit = fit and all(isinstance(c, Numeric | Date | Datetime) and not c.beside for c in named)
+        if not fit or not are_comparable(named) or left & {*distance.columns}:
+            raise SchemaError("rules: a column cannot be learned as the distance that is stated")
 
 
 def distances_of(rules: Rules, columns: Mapping[str, Column], windows: StatedWindows) -> dict[str, Distance]:
@@ -82,6 +113,16 @@ def sorted_by_needs(
         return [*TopologicalSorter(graph).static_order()]
     except CycleError as error:
         raise SchemaError(cycle(error.args[1][:-1][::-1])) from None
+
+
+def _exact_end(content: Any) -> Fraction | None:
+    """Return a bound that was written as a numerator and a denominator."""
+    if content is None:
+        return None
+    numerator, denominator = content
+    if type(numerator) is not int or type(denominator) is not int or denominator < 1:
+        raise TypeError
+    return Fraction(numerator, denominator)
 
 
 def _in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance | None]:
