@@ -60,7 +60,8 @@ def check_distances(distances: Mapping[str, Distance], rules: Rules, columns: Ma
         named = [columns[n] for n in (name, *distance.columns) if n in columns and n not in rules.derive]
         fit = len(named) == 1 + len(distance.columns) and name not in distance.columns
         fit = fit and all(isinstance(c, Numeric | Date | Datetime) and not c.beside for c in named)
-        if not fit or not are_comparable(named) or left & {*distance.columns}:
+        fit = fit and are_comparable(named) and _differ_within_64_bits(named)
+        if not fit or left & {*distance.columns}:
             raise SchemaError("rules: a column cannot be learned as the distance that is stated")
 
 
@@ -136,7 +137,7 @@ def _in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distanc
     sorted_by_needs(named, lambda n: before.get(n, []), _order_cycle)
     for chain in rules.order:
         learned = [name for name in chain if name not in rules.derive]
-        if not learned:
+        if not learned or not _differ_within_64_bits([columns[n] for n in learned]):
             continue
         anchor = next((n for n in learned if n in found), None) or min(
             learned, key=lambda n: _width(columns[n])
@@ -155,12 +156,21 @@ def _add_near(
     window: Window, found: dict[str, Distance | None], rules: Rules, columns: Mapping[str, Column]
 ) -> None:
     """Learn one of two columns as a distance from the other, unless both are learned in another way already."""
+    if not _differ_within_64_bits([columns[window.first], columns[window.last]]):
+        return
     pair = sorted((window.first, window.last), key=lambda n: (n not in found, _width(columns[n])))
     for anchor, other in (pair, pair[::-1]):
         if other not in found and _is_there(anchor, other, rules, columns):
             found.setdefault(anchor, None)
             found[other] = Distance((anchor,), upwards=other == window.last, least=None)
             return
+
+
+def _differ_within_64_bits(columns: Sequence[Column]) -> bool:
+    """Return whether 64-bit integers hold the whole numbers of columns and their differences."""
+    whole = [c for c in columns if isinstance(c, Numeric) and c.integer]
+    most = max((int(c.upper) for c in whole), default=0)
+    return most < 2**63 and most - min((int(c.lower) for c in whole), default=0) < 2**63
 
 
 def _is_there(anchor: str, name: str, rules: Rules, columns: Mapping[str, Column]) -> bool:
