@@ -84,9 +84,9 @@ def release():
 
 @pytest.fixture(scope="module")
 def near():
-    columns = {"a": Numeric(0, 99, integer=True), "b": Numeric(0, 99.5, step=0.5)}
+    columns = {"a": Numeric(0, 999, integer=True), "b": Numeric(0, 999.5, step=0.5)}
     rng = np.random.default_rng(0)
-    a = rng.integers(0, 90, 300)
+    a = rng.integers(0, 990, 300)
     frame = pd.DataFrame({"a": a, "b": a + rng.integers(0, 10, 300) / 2})
     schema = Schema(columns, rules=Rules(require=["b between a and a + 4.5"]))
     return st.Independent(epsilon=5.0, seed=1).fit(frame, schema)
@@ -441,6 +441,19 @@ class TestConditions:
             release.sample(10, where={"weekdy": 1})
         with pytest.raises(ArgumentError, match="where must be a dictionary"):
             release.sample(10, where=3)
+
+    def test_one_that_hardly_any_row_satisfies_says_so_and_what_works(self, near, monkeypatch):
+        monkeypatch.setattr("syntabula.synthesizers.ruled_rows._LEAST_TRIED", 2000)
+        with pytest.raises(
+            ResourceError, match=r"conditions on column 'b', .* wider range; .*as given="
+        ) as e:
+            near.sample(1000, where={"b": 0.5}, seed=1)
+        assert "rule" not in str(e.value)
+
+        drawn = near.sample(given=pd.DataFrame({"b": np.full(50, 0.5)}), seed=1)
+
+        assert (drawn["b"] == 0.5).all()
+        assert drawn["a"].isin([0]).all()
 
 
 class TestGiven:
