@@ -189,9 +189,9 @@ class RuledRows:
         if self.broken[CONDITIONS] > self.tried - self.within_rules:
             return (
                 f"{self.kept or 'none'} of {self.tried:,} rows that were tried satisfy the conditions on "
-                f"{columns_listed(sorted(self.computed))}, computed from other columns: rows are drawn until enough satisfy "
-                "them, and the others discarded. Ask for a wider range; or in place of where=, pass the wanted values as "
-                "given=, a table with one row for each row to draw"
+                f"{columns_listed(sorted(self.computed))}, computed from other columns: rows are drawn until enough "
+                "satisfy them, and the others discarded. Ask for a wider range; or in place of where=, pass the wanted "
+                "values as given=, a table with one row for each row to draw"
             )
         if not self.kept:
             return (
