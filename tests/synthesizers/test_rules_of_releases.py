@@ -24,6 +24,7 @@ from syntabula.errors import (
 )
 from syntabula.synthesizers.release_file import read_release, write_release
 from syntabula.table.read import read
+from syntabula.table.rules import checks
 from syntabula.table.rules.at_work import row_rules
 
 COLUMNS = {
@@ -79,6 +80,16 @@ def broken(frame, schema=SCHEMA):
 @pytest.fixture(scope="module")
 def release():
     return st.MST(epsilon=2.0, seed=1).fit(table(), SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def near():
+    columns = {"a": Numeric(0, 999, integer=True), "b": Numeric(0, 999.5, step=0.5)}
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 990, 300)
+    frame = pd.DataFrame({"a": a, "b": a + rng.integers(0, 10, 300) / 2})
+    schema = Schema(columns, rules=Rules(require=["b between a and a + 4.5"]))
+    return st.Independent(epsilon=5.0, seed=1).fit(frame, schema)
 
 
 def quietly(call):
@@ -326,6 +337,70 @@ class TestFile:
                 st.load(tmp_path / "altered.syn")
 
 
+class TestStoredDistances:
+    """A model keeps to what its columns were learned as, whatever a later version reads off the text of the rules."""
+
+    def test_a_release_loads_where_rules_are_read_in_another_way(self, near, tmp_path, monkeypatch):
+        near.save(tmp_path / "r.syn")
+        monkeypatch.setattr("syntabula.table.rules.distances._add_near", lambda *args: None)
+        checks._compiled.cache_clear()
+        try:
+            loaded = st.load(tmp_path / "r.syn")
+            rows = loaded.sample(50, seed=4)
+            loaded.save(tmp_path / "again.syn")
+        finally:
+            checks._compiled.cache_clear()
+
+        pd.testing.assert_frame_equal(rows, near.sample(50, seed=4))
+        assert (tmp_path / "again.syn").read_bytes() == (tmp_path / "r.syn").read_bytes()
+
+    def test_they_are_read_off_the_rules_of_a_file_that_does_not_say(self, near, tmp_path):
+        near.save(tmp_path / "r.syn")
+        facts, arrays = read_release(tmp_path / "r.syn")
+        del facts["distances"]
+        write_release(tmp_path / "old.syn", facts, arrays, version=2)
+
+        rows = st.load(tmp_path / "old.syn").sample(50, seed=4)
+
+        pd.testing.assert_frame_equal(rows, near.sample(50, seed=4))
+
+    @pytest.mark.parametrize(
+        "altered",
+        [
+            [],
+            {},
+            {"b": 3},
+            {"b": {"columns": ["b"]}},
+            {"b": {"columns": ["b"], "upwards": True, "least": None, "most": None}},
+            {"b": {"columns": [["a"]], "upwards": True, "least": None, "most": None}},
+            {"b": {"columns": ["c"], "upwards": True, "least": None, "most": None}},
+            {"b": {"columns": [], "upwards": True, "least": None, "most": None}},
+            {"b": {"columns": ["a"], "upwards": 1, "least": [0, 1], "most": [9, 2]}},
+            {"b": {"columns": ["a"], "upwards": True, "least": [0, 0], "most": [9, 2]}},
+            {"b": {"columns": ["a"], "upwards": True, "least": [0, 1], "most": "9/2"}},
+            {"b": {"columns": ["a"], "upwards": True, "least": [0, 1], "most": [9, 1]}},
+            {"b": {"columns": ["a"], "upwards": True, "least": [-(10**400), 1], "most": [10**400, 1]}},
+        ],
+    )
+    def test_altered_ones_are_refused(self, near, tmp_path, altered):
+        near.save(tmp_path / "r.syn")
+        facts, arrays = read_release(tmp_path / "r.syn")
+        write_release(tmp_path / "altered.syn", facts | {"distances": altered}, arrays, version=2)
+
+        with pytest.raises(ReleaseFileError, match=r"missing or malformed content|do not fit"):
+            st.load(tmp_path / "altered.syn")
+
+    def test_a_cycle_is_refused(self, near, tmp_path):
+        near.save(tmp_path / "r.syn")
+        facts, arrays = read_release(tmp_path / "r.syn")
+        one = facts["distances"]["b"]
+        cycle = {"a": one | {"columns": ["b"]}, "b": one}
+        write_release(tmp_path / "altered.syn", facts | {"distances": cycle}, arrays, version=2)
+
+        with pytest.raises(ReleaseFileError, match="missing or malformed content"):
+            st.load(tmp_path / "altered.syn")
+
+
 class TestConditions:
     def test_they_hold_on_computed_columns(self, release):
         drawn = quietly(
@@ -366,6 +441,19 @@ class TestConditions:
             release.sample(10, where={"weekdy": 1})
         with pytest.raises(ArgumentError, match="where must be a dictionary"):
             release.sample(10, where=3)
+
+    def test_one_that_hardly_any_row_satisfies_says_so_and_what_works(self, near, monkeypatch):
+        monkeypatch.setattr("syntabula.synthesizers.ruled_rows._LEAST_TRIED", 2000)
+        with pytest.raises(
+            ResourceError, match=r"conditions on column 'b', .* wider range; .*as given="
+        ) as e:
+            near.sample(1000, where={"b": 0.5}, seed=1)
+        assert "rule" not in str(e.value)
+
+        drawn = near.sample(given=pd.DataFrame({"b": np.full(50, 0.5)}), seed=1)
+
+        assert (drawn["b"] == 0.5).all()
+        assert drawn["a"].isin([0]).all()
 
 
 class TestGiven:

@@ -32,7 +32,7 @@ def satisfying(
     """
     plain, computed = _split(rules, codec, where)
     rows = SatisfyingRows.of(codec, model, plain) if plain else None
-    ruled = _ruled(rules, codec, model, rows, _wanted(rules, computed))
+    ruled = _ruled(rules, codec, model, rows, computed)
 
     def check(n: int) -> None:
         if rows is not None:
@@ -48,18 +48,19 @@ def probability(rules: RowRules, codec: Codec, model: Model, where: object) -> f
     among = own.restricted.probability if own else 1.0
     if not among:
         return 0.0
-    within = _kept(_ruled(rules, codec, model, own, _wanted(rules, computed)))
-    whole = _kept(_ruled(rules, codec, model, None, None))
+    within = _kept(_ruled(rules, codec, model, own, computed))
+    whole = _kept(_ruled(rules, codec, model, None, {}))
     return min(1.0, among * within / whole) if whole else 0.0
 
 
 def _ruled(
-    rules: RowRules, codec: Codec, model: Model, rows: SatisfyingRows | None, wanted: Wanted | None
+    rules: RowRules, codec: Codec, model: Model, rows: SatisfyingRows | None, computed: Mapping[str, Allowed]
 ) -> RuledRows:
     """Return rows within the rules, of those that satisfy conditions on learned columns, if there are such."""
-    if rows is None:
-        return RuledRows(rules, codec, model, _drawn(codec, model), wanted=wanted)
-    return RuledRows(rules, codec, model, rows.draw, rows.conditions.weights, wanted)
+    draw, conditioned = _drawn(codec, model), tuple[str, ...]()
+    if rows is not None:
+        draw, conditioned = rows.draw, tuple(rows.conditions.weights)
+    return RuledRows(rules, codec, model, draw, conditioned, _wanted(rules, computed), tuple(computed))
 
 
 def _kept(rows: RuledRows) -> float:

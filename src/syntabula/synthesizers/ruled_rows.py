@@ -52,7 +52,8 @@ class RuledRows:
         model: The release's model, which says which codes are merged.
         learned: Draws decoded rows of the learned columns, from one position up to another.
         conditioned: Columns whose values satisfy conditions, and therefore stay as they were drawn.
-        wanted: Returns which completed rows satisfy the conditions; None if there are none.
+        wanted: Returns which completed rows satisfy the other conditions; None if there are none.
+        computed: Columns with these conditions, which rules compute or which are learned as distances.
         tried: Number of rows drawn so far.
         kept: How many of these satisfied rules and conditions.
         within_rules: How many of these satisfied the rules.
@@ -65,6 +66,7 @@ class RuledRows:
     learned: Draw
     conditioned: Collection[str] = ()
     wanted: Wanted | None = None
+    computed: Collection[str] = ()
     tried: int = 0
     kept: int = 0
     within_rules: int = 0
@@ -76,7 +78,7 @@ class RuledRows:
 
         Raises:
             ResourceError: If fewer than one row in a thousand satisfies rules and conditions; names the rule that most
-                rows break.
+                rows break, or the columns whose conditions they fail.
         """
         missing = stop - start
         pieces: list[dict[str, RawColumn]] = []
@@ -184,6 +186,13 @@ class RuledRows:
             )
 
     def _refusal(self) -> str:
+        if self.broken[CONDITIONS] > self.tried - self.within_rules:
+            return (
+                f"{self.kept or 'none'} of {self.tried:,} rows that were tried satisfy the conditions on "
+                f"{columns_listed(sorted(self.computed))}, computed from other columns: rows are drawn until enough "
+                "satisfy them, and the others discarded. Ask for a wider range; or in place of where=, pass the wanted "
+                "values as given=, a table with one row for each row to draw"
+            )
         if not self.kept:
             return (
                 f"none of {self.tried:,} rows that were tried satisfies all rules and conditions, with the share that "

@@ -19,10 +19,14 @@ from syntabula.table.schema.columns import Ordered
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from syntabula.table.rules.distances import Distance
     from syntabula.table.rules.row_rules import RowRules
 
 _RULED = "ruled_schema"
 """Entry for the schema of whole rows, if it has rules."""
+_DISTANCES = "distances"
+"""Entry for what columns were learned as distances from. What is read off the text of a rule may change from one version
+of this library to the next; a model does not."""
 
 
 class StoredRelease(NamedTuple):
@@ -48,6 +52,8 @@ class StoredRelease(NamedTuple):
         }
         if self.rules is not None:
             content[_RULED] = self.rules.schema.to_json()
+            distances = self.rules.compiled.distances
+            content[_DISTANCES] = {name: distance.to_json() for name, distance in distances.items()}
         columns = self.codec.schema.columns.values()
         beside = any(isinstance(column, Ordered) and column.beside for column in columns)
         later = beside or self.rules is not None
@@ -71,7 +77,7 @@ def read_parts(path: str | os.PathLike[str]) -> StoredRelease:
         )
     except (ReleaseFileError, ResourceError):
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, SyntabulaError):
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError, SyntabulaError):
         raise ReleaseFileError(f"{str(path)!r} is a release file with missing or malformed content") from None
 
 
@@ -87,7 +93,22 @@ def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
     """Return the rules of a release's rows; raises ReleaseFileError or SchemaError if they do not fit its codec."""
     if _RULED not in content:
         return None
-    rules = row_rules(Schema.from_json(content[_RULED]))
+    schema = Schema.from_json(content[_RULED])
+    rules = row_rules(schema, _distances(content, schema))
     if rules is None or dict(rules.learned_schema.columns) != dict(codec.schema.columns):
-        raise ReleaseFileError("the rules of a release do not fit what it learned")
+        raise ReleaseFileError(
+            "the rules of a release do not fit what it learned; load it with the version of syntabula that saved it, or "
+            "get the file again from where it was made"
+        )
     return rules
+
+
+def _distances(content: Mapping[str, Any], schema: Schema) -> dict[str, Distance] | None:
+    """Return what columns were learned as distances from; None for a file that does not say, or without rules."""
+    if _DISTANCES not in content or schema.rules is None:
+        return None
+    from syntabula.table.rules.distances import Distance, check_distances
+
+    found = {name: Distance.from_json(facts) for name, facts in content[_DISTANCES].items()}
+    check_distances(found, schema.rules, schema.columns)
+    return found

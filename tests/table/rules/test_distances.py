@@ -79,3 +79,11 @@ def test_a_condition_that_distances_hold_is_known_to_be_learned() -> None:
     assert holds_window(Window("b", "a", -30 * DAY, None), found.distances)
     assert not holds_window(Window("a", "b", None, 29 * DAY), found.distances)
     assert is_learned("a", "b", found.distances)
+
+
+def test_numbers_whose_differences_exceed_64_bits_are_learned_as_they_are() -> None:
+    unsigned: dict[str, Column] = {name: Numeric(0, 2**64 - 1, integer=True) for name in "ab"}
+    signed: dict[str, Column] = {name: Numeric(-(2**63), 2**63 - 1, integer=True) for name in "ab"}
+
+    assert not distances(unsigned, require=["b between a and a + 10"])
+    assert not distances(signed, order=[["a", "b"]])

@@ -112,3 +112,10 @@ def test_a_condition_over_many_columns_or_cells_is_left_to_rejection():
 
     assert not over_four
     assert not over_many
+
+
+def test_bins_may_hold_unsigned_integers():
+    columns = {name: Numeric(2**64 - 12, 2**64 - 1, integer=True) for name in ("a", "b")}
+    codec, cells = found(columns, bins=4, require=["a < b"])
+
+    assert (cells["a", "b"] == brute(codec, ("a", "b"), lambda a, b: a < b)).all()

@@ -430,3 +430,48 @@ class TestTogether:
         np.testing.assert_array_equal(rows["a"].missing, cells["a"].missing)
         np.testing.assert_array_equal(rows["b"].missing, cells["a"].missing)
         assert set(rows["b"].values[~rows["b"].missing]) <= {4, 5, 6}
+
+
+class TestUnsignedIntegers:
+    """Whole numbers beyond 2^63 are compared and subtracted exactly, and are not learned as distances."""
+
+    LARGEST = 2**64 - 1
+    COLUMNS = dict.fromkeys(["a", "b"], Numeric(0, LARGEST, integer=True))
+
+    @pytest.mark.parametrize(
+        "rules",
+        [
+            {"require": ["b - a between -5 and 10"]},
+            {"require": ["b between a and a + 10"]},
+            {"require": ["a < b"]},
+            {"order": [["a", "b"]]},
+        ],
+    )
+    def test_rows_come_back_exactly(self, rules):
+        found = schema(self.COLUMNS, **rules)
+        frame = pd.DataFrame({"a": np.uint64(self.LARGEST - 9) - np.arange(3, dtype=np.uint64)})
+        frame["b"] = frame["a"] + np.uint64(4)
+
+        rows, kept, broken = found.completed(learned(found, frame).columns, 3, np.random.default_rng(0))
+
+        assert kept.all()
+        assert not broken
+        assert rows["b"].values.tolist() == frame["b"].tolist()
+
+    def test_negative_differences_are_numbers(self):
+        found = schema(self.COLUMNS, require=["b - a between -5 and 10"])
+        top = self.LARGEST
+        frame = pd.DataFrame({"a": [top, top, 0], "b": [top - 5, top - 6, top]}, dtype="uint64")
+
+        (rows,) = found.broken_by(read(frame, found.schema).columns, 3).values()
+
+        assert rows.tolist() == [False, True, True]
+
+    def test_derived_ones_are_exact(self):
+        found = schema(self.COLUMNS, derive={"b": "a - 1"})
+        frame = pd.DataFrame({"a": [2**63, self.LARGEST]}, dtype="uint64")
+
+        rows, kept, _ = found.completed(read(frame, Schema({"a": self.COLUMNS["a"]})).columns, 2, None)
+
+        assert kept.all()
+        assert rows["b"].values.tolist() == [2**63 - 1, self.LARGEST - 1]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.uniform import integer_dtype
 from syntabula.errors import RuleWarning, SchemaError, warn_caller
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.evaluation import rows_database, satisfied
@@ -232,9 +233,12 @@ def _deciding_points(columns: Mapping[str, Ordered], literals: Sequence[str]) ->
     else:
         places = sorted({float(end) for end in (*ends, *constants)})
         points = {*places, *(float(x) for a, b in pairwise(places) for x in np.linspace(a, b, n + 2))}
-    listed, dtype = sorted(points), np.int64 if whole else np.float64
+    listed = sorted(points)
     return {
-        name: np.array([p for p in listed if lower <= p <= upper], dtype=dtype)
+        name: np.array(
+            [p for p in listed if lower <= p <= upper],
+            dtype=integer_dtype(int(lower), int(upper)) if whole else np.float64,
+        )
         for name, (lower, upper, _) in spans.items()
     }
 

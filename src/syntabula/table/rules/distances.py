@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from typing import Any
 
 from syntabula.errors import SchemaError
 from syntabula.table.rules.computed import bound_as_number
 from syntabula.table.rules.rules import Rules
 from syntabula.table.rules.stated_windows import StatedWindows
-from syntabula.table.rules.windows import Window
-from syntabula.table.schema.columns import Column, Ordered
+from syntabula.table.rules.windows import Window, are_comparable
+from syntabula.table.schema.columns import Column, Date, Datetime, Numeric, Ordered
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,37 @@ class Distance:
     upwards: bool
     least: Fraction | None = Fraction(0)
     most: Fraction | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the distance as JSON, its bounds as exact fractions."""
+        ends = {"least": self.least, "most": self.most}
+        exact = {key: None if end is None else [*end.as_integer_ratio()] for key, end in ends.items()}
+        return {"columns": [*self.columns], "upwards": self.upwards, **exact}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Distance:
+        """Return the distance that `to_json` wrote; raises KeyError, TypeError or ValueError for anything else."""
+        names, upwards = content["columns"], content["upwards"]
+        if type(upwards) is not bool or type(names) is not list or not names:
+            raise TypeError
+        return cls(tuple(names), upwards, _exact_end(content["least"]), _exact_end(content["most"]))
+
+
+def check_distances(distances: Mapping[str, Distance], rules: Rules, columns: Mapping[str, Column]) -> None:
+    """Check that distances read from a file can be computed, each after those that it is a distance from.
+
+    Raises:
+        SchemaError: If one names a column that cannot be learned as a distance, or be one's start.
+    """
+    left = {*distances}
+    for name, distance in distances.items():
+        left.discard(name)
+        named = [columns[n] for n in (name, *distance.columns) if n in columns and n not in rules.derive]
+        fit = len(named) == 1 + len(distance.columns) and name not in distance.columns
+        fit = fit and all(isinstance(c, Numeric | Date | Datetime) and not c.beside for c in named)
+        fit = fit and are_comparable(named) and _differ_within_64_bits(named)
+        if not fit or left & {*distance.columns}:
+            raise SchemaError("rules: a column cannot be learned as the distance that is stated")
 
 
 def distances_of(rules: Rules, columns: Mapping[str, Column], windows: StatedWindows) -> dict[str, Distance]:
@@ -84,6 +116,16 @@ def sorted_by_needs(
         raise SchemaError(cycle(error.args[1][:-1][::-1])) from None
 
 
+def _exact_end(content: Any) -> Fraction | None:
+    """Return a bound that was written as a numerator and a denominator."""
+    if content is None:
+        return None
+    numerator, denominator = content
+    if type(numerator) is not int or type(denominator) is not int or denominator < 1:
+        raise TypeError
+    return Fraction(numerator, denominator)
+
+
 def _in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance | None]:
     """Return the distances of columns in orders; None for those that are learned as they are."""
     before: dict[str, list[str]] = {}
@@ -95,7 +137,7 @@ def _in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distanc
     sorted_by_needs(named, lambda n: before.get(n, []), _order_cycle)
     for chain in rules.order:
         learned = [name for name in chain if name not in rules.derive]
-        if not learned:
+        if not learned or not _differ_within_64_bits([columns[n] for n in learned]):
             continue
         anchor = next((n for n in learned if n in found), None) or min(
             learned, key=lambda n: _width(columns[n])
@@ -114,12 +156,21 @@ def _add_near(
     window: Window, found: dict[str, Distance | None], rules: Rules, columns: Mapping[str, Column]
 ) -> None:
     """Learn one of two columns as a distance from the other, unless both are learned in another way already."""
+    if not _differ_within_64_bits([columns[window.first], columns[window.last]]):
+        return
     pair = sorted((window.first, window.last), key=lambda n: (n not in found, _width(columns[n])))
     for anchor, other in (pair, pair[::-1]):
         if other not in found and _is_there(anchor, other, rules, columns):
             found.setdefault(anchor, None)
             found[other] = Distance((anchor,), upwards=other == window.last, least=None)
             return
+
+
+def _differ_within_64_bits(columns: Sequence[Column]) -> bool:
+    """Return whether 64-bit integers hold the whole numbers of columns and their differences."""
+    whole = [c for c in columns if isinstance(c, Numeric) and c.integer]
+    most = max((int(c.upper) for c in whole), default=0)
+    return most < 2**63 and most - min((int(c.lower) for c in whole), default=0) < 2**63
 
 
 def _is_there(anchor: str, name: str, rules: Rules, columns: Mapping[str, Column]) -> bool:

@@ -222,6 +222,9 @@ def _typed(column: Column, source: str) -> str:
     if isinstance(column, Numeric) and places is not None:
         digits = len(str(math.ceil(max(abs(column.lower), abs(column.upper)))))
         return f"TRY_CAST({source} AS DECIMAL({min(_MOST_DIGITS, digits + places + 1)},{places}))"
+    if isinstance(column, Numeric) and column.integer and column.upper >= 2**63:
+        # A difference of unsigned integers may be negative.
+        return f"{source}::HUGEINT"
     return f"{source}::VARCHAR" if _kind(column) == "text" else source
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.uniform import Bins
+from syntabula.bins.uniform import Bins, integer_dtype
 from syntabula.marginals.domain import Clique
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_labels
@@ -131,7 +131,8 @@ def _representatives(
             tried |= {p for p in (centre - step, centre, centre + step) if first <= p <= last}
         points += sorted(tried)
         owner += [code] * len(tried)
-    array = np.array(points, dtype=np.int64 if bins.integer else np.float64)
+    whole = integer_dtype(int(bins.edges[0]), int(bins.edges[-1]) - 1) if bins.integer else np.float64
+    array = np.array(points, dtype=whole)
     values, physical = column.values(array)
     missing = np.zeros(array.size, np.bool_)
     if column.nullable:

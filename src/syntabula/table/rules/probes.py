@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.uniform import integer_dtype
 from syntabula.table.coding.column_codes import decode_labels
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.computed import as_declared
@@ -100,13 +101,13 @@ def domain_values(column: Column, literals: Sequence[str]) -> RawColumn:
 def covering_points(lower: Any, upper: Any, whole: bool, near: Sequence[Fraction]) -> NDArray[Any]:
     """Return points of an interval: all if they are few, else evenly spaced ones, both ends and those near others."""
     if whole and upper - lower < _MOST_VALUES:
-        return np.arange(lower, upper + 1)
+        return np.array([*range(lower, upper + 1)], dtype=integer_dtype(lower, upper))
     step = Fraction(upper - lower) / (_MOST_VALUES - 1) if whole else 0
     if whole:
         even = [lower + math.floor(step * i) for i in range(_MOST_VALUES)]
         close = [math.floor(x) + d for x in near for d in (-1, 0, 1, 2)]
         listed = [p for p in (*even, *close, upper) if lower <= p <= upper]
-        return np.array(sorted({*listed}), dtype=np.int64)
+        return np.array(sorted({*listed}), dtype=integer_dtype(lower, upper))
     width = max(upper - lower, 0.0)
     close_reals = [float(x) + d for x in near for d in (-1e-3 * width, 0.0, 1e-3 * width)]
     reals = np.array([*np.linspace(lower, upper, _MOST_VALUES), *close_reals])

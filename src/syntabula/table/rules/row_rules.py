@@ -25,6 +25,7 @@ from syntabula.table.coding.column_codes import present_cells
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.rules.checks import Compiled, Condition
 from syntabula.table.rules.computed import Flags, as_declared, bound_as_number, equal_cells
+from syntabula.table.rules.distances import Distance
 from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import (
@@ -45,9 +46,11 @@ class RowRules:
 
     Attributes:
         schema: All columns of released rows, with the rules.
+        stored: What columns were learned as, where a file says so; None to read it off the rules.
     """
 
     schema: Schema
+    stored: Mapping[str, Distance] | None = None
 
     @property
     def rules(self) -> Rules:
@@ -55,12 +58,12 @@ class RowRules:
         assert self.schema.rules is not None
         return self.schema.rules
 
-    @property
+    @cached_property
     def compiled(self) -> Compiled:
         """The rules, checked against the columns."""
         found = self.schema.compiled_rules
         assert found is not None
-        return found
+        return found if self.stored is None else replace(found, distances=self.stored)
 
     @cached_property
     def learned_schema(self) -> Schema:
