@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars
 import pyarrow
+import pyarrow.dataset
 import pytest
 
 import syntabula as st
 
 RANKED = ["low", "medium", "high", "extreme"]
 CELLS = [RANKED[i % 3] for i in range(900)]
+
+
+def dictionary(places: list[int], ranked: list[str]) -> pyarrow.Table:
+    values = pyarrow.array(ranked)
+    indices = pyarrow.array(places, pyarrow.int8())
+    return pyarrow.table({"level": pyarrow.DictionaryArray.from_arrays(indices, values, ordered=True)})
+
+
 FRAMES = {
     "polars": polars.DataFrame({"level": polars.Series(CELLS, dtype=polars.Enum(RANKED))}),
     "lazy": polars.LazyFrame({"level": polars.Series(CELLS, dtype=polars.Enum(RANKED))}),
     "pandas": pd.DataFrame({"level": pd.Categorical(CELLS, categories=RANKED, ordered=True)}),
-    "pyarrow": pyarrow.table(
-        {
-            "level": pyarrow.DictionaryArray.from_arrays(
-                pyarrow.array([RANKED.index(cell) for cell in CELLS], pyarrow.int8()),
-                pyarrow.array(RANKED),
-                ordered=True,
-            )
-        }
-    ),
+    "pyarrow": dictionary([RANKED.index(cell) for cell in CELLS], RANKED),
 }
 
 
@@ -56,3 +59,30 @@ def test_a_draft_lists_them_in_this_order(library: str) -> None:
 
     assert isinstance(column, st.Categorical)
     assert column.categories == ("low", "medium", "high")
+
+
+@pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
+@pytest.mark.parametrize(
+    "source",
+    [
+        pyarrow.dataset.dataset(FRAMES["pyarrow"]),
+        pd.DataFrame({"level": pd.Categorical([1, 3, 2] * 300, categories=[3, 2, 1], ordered=True)}),
+        pd.DataFrame({"level": pd.Categorical([0.5, 1.5] * 450, categories=[1.5, 0.5], ordered=True)}),
+    ],
+    ids=["dataset", "numbers of pandas", "fractions of pandas"],
+)
+def test_categories_whose_order_is_not_read_do_not_come_out_as_ordered(source: Any) -> None:
+    for epsilon in (4.0, np.inf):
+        level = st.Independent(epsilon=epsilon, seed=0).fit(source).sample(50, seed=1)["level"]
+
+        assert not (level.cat.ordered if isinstance(level, pd.Series) else getattr(level.type, "ordered", 0))
+
+
+@pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
+def test_a_dictionary_may_hold_a_text_more_than_once() -> None:
+    table = dictionary([0, 1, 2] * 300, ["low", "low", "high"])
+
+    for schema in (st.draft_schema(table)[0], st.Independent(epsilon=4.0, seed=0).fit(table).schema):
+        column = schema["level"]
+        assert isinstance(column, st.Categorical)
+        assert column.categories == ("low", "high")

@@ -17,7 +17,9 @@ from syntabula.table.coding.code_texts import code_texts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import allowed
+from syntabula.table.files.files import write_table
 from syntabula.table.frames.conform import conform, output_type
+from syntabula.table.raw import Origin, PhysicalType, RawColumn
 from syntabula.table.read import read
 
 CELLS = ["<0.5", "1.5", ">9", None, "12", "?", "2", "<0.5"]
@@ -93,9 +95,36 @@ def test_what_is_drawn_is_written_as_it_was_read():
         assert written.physical.kind == "text"
         assert written.values[[0, 2, 7]].tolist() == ["<0.5", ">9", "<0.5"]
         assert np.flatnonzero(written.missing).tolist() == [3, 5]
-        assert all(0 <= float(text) <= 10 and not text.endswith(".0") for text in written.values[[1, 4, 6]])
+        assert all(0 <= float(text) <= 10 for text in written.values[[1, 4, 6]])
     again, _ = CODEC.encode(read(frame(np.where(written.missing, None, written.values)), SCHEMA))
     assert (again.column("x") == table.column("x")).all()
+
+
+@pytest.mark.parametrize(
+    ("form", "texts"),
+    [
+        ({"decimals": 1}, ["15.0", "1.5"]),
+        ({"decimals": 2}, ["15.0", "1.5"]),
+        ({"step": 0.5}, ["15.0", "1.5"]),
+        ({}, ["15.0", "1.5"]),
+        ({"decimals": 1, "format": "1234.5"}, ["15", "1.5"]),
+        ({"decimals": 1, "format": "1234.50"}, ["15.00", "1.50"]),
+        ({"decimals": 0}, ["15", "2"]),
+        ({"integer": True}, ["15", "2"]),
+    ],
+)
+def test_numbers_are_written_as_without_texts_beside_them(form, texts, tmp_path):
+    numbers = [15.0, 1.5] if "." in texts[1] else [15, 2]
+    kind = "float" if "." in texts[1] else "integer"
+    drawn = RawColumn(np.array(numbers), np.zeros(2, dtype=bool), PhysicalType(kind, ""))
+    beside, bare = st.Numeric(0, 20, texts=["<1"], **form), st.Numeric(0, 20, **form)
+
+    written = [conform(drawn, output_type(column, "csv")) for column in (beside, bare)]
+
+    assert written[0].values.tolist() == texts
+    write_table({"x": written[1], "y": written[0]}, tmp_path / "a.csv", Origin("csv", {}))
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines == ["x,y", *(f"{text},{text}" for text in texts)]
 
 
 def test_conditions_ask_for_numbers_texts_or_missing_cells():

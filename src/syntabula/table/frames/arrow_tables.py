@@ -32,12 +32,15 @@ def read_chunks(name: str, chunks: Any) -> RawColumn:
     if types.is_dictionary(arrow_type):
         decoded = read_chunks(name, chunks.cast(arrow_type.value_type))
         physical = decoded.physical
+        order = _order(chunks) if physical.kind == "text" else ()
+        printed = str(arrow_type)
         named = PhysicalType(
             physical.kind,
-            str(arrow_type),
+            # Categories are found in their order, and so come out in it, only where it is known.
+            printed if order else printed.replace("ordered=1>", "ordered=0>"),
             timezone=physical.timezone,
             scale=physical.scale,
-            order=_order(chunks) if physical.kind == "text" else (),
+            order=order,
         )
         return RawColumn(decoded.cells, decoded.missing, named)
     printed = str(arrow_type)
@@ -98,12 +101,11 @@ def _numbers(chunks: Any, gap: Any, dtype: Any) -> NDArray[Any]:
 
 
 def _order(chunks: Any) -> tuple[str, ...]:
-    """Return the texts of a dictionary in its order; none if it does not rank them."""
+    """Return the distinct texts of a dictionary in its order; none if it does not rank them."""
     if not chunks.type.ordered or not chunks.num_chunks:
         return ()
-    return tuple(
-        text for text in chunks.unify_dictionaries().chunk(0).dictionary.to_pylist() if text is not None
-    )
+    texts = chunks.unify_dictionaries().chunk(0).dictionary.to_pylist()
+    return tuple(dict.fromkeys(text for text in texts if text is not None))
 
 
 def parse_type(printed: str) -> Any:

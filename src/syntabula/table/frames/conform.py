@@ -23,7 +23,7 @@ from syntabula.table.raw import (
     slices,
 )
 from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column, Numeric
-from syntabula.table.schema.text_formats import SHORTEST
+from syntabula.table.schema.text_formats import SHORTEST, WITH_POINT
 
 _DAY = MICROSECONDS["day"]
 _TIMES = ("date", "datetime", "time")
@@ -71,9 +71,10 @@ def output_type(column: Column, container: Container) -> PhysicalType:
 
 
 def _as_text(column: Numeric) -> PhysicalType:
-    """Return the type of numbers that are written as texts."""
+    """Return the type of numbers that are written as texts, like those that no texts stand beside."""
     stored = column.stored
-    return PhysicalType("text", "VARCHAR", scale=stored.scale, format=stored.format or SHORTEST)
+    usual = SHORTEST if stored.kind == "integer" else WITH_POINT
+    return PhysicalType("text", "VARCHAR", scale=stored.scale, format=stored.format or usual)
 
 
 def written_as(physical: PhysicalType, column: Column) -> PhysicalType:

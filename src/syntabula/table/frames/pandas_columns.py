@@ -94,21 +94,21 @@ def _filled(series: Any, dtype: Any) -> NDArray[Any]:
 
 def _read_categories(name: str, series: Any) -> RawColumn:
     pandas = require("pandas", "pandas")
-    printed = "category[ordered]" if series.dtype.ordered else "category"
     codes = series.cat.codes.to_numpy()
     missing = codes < 0
     labels = read_series(name, pandas.Series(series.cat.categories))
     if not labels.missing.size:
         none = RepeatedTexts.placed([], np.zeros(codes.size, dtype=np.uint8))
-        return RawColumn(none, missing, PhysicalType("text", printed))
+        return RawColumn(none, missing, PhysicalType("text", "category"))
     label = np.where(missing, 0, codes)
     unreadable = labels.missing[label] & ~missing
     marked = unreadable if unreadable.any() else None
     column = RawColumn(labels.cells[label], missing | unreadable, labels.physical, marked)
-    renamed = _renamed(column, printed)
+    # Categories are found in their order, and so come out in it, only where they are texts.
     if not series.dtype.ordered or labels.physical.kind != "text":
-        return renamed
+        return _renamed(column, "category")
     ranked = tuple(text for text, gap in zip(labels.values.tolist(), labels.missing, strict=True) if not gap)
+    renamed = _renamed(column, "category[ordered]")
     return replace(renamed, physical=replace(renamed.physical, order=ranked))
 
 

@@ -19,6 +19,8 @@ _PICTURE = re.compile(
 )
 SHORTEST = "1234.5"
 """The format that writes as many decimals as a number needs, and none if it is whole."""
+WITH_POINT = "1234.0"
+"""The format that writes as many decimals as a number needs, and at least one, as files write floats."""
 EXAMPLES = "'1234,5', '1,234.50', '1.234,50 €' or '$1,234'"
 
 
