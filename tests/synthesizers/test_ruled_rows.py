@@ -67,7 +67,7 @@ class TestRedrawn:
         low = rng.choice(30, 3000, p=[0.3, 0.3, 0.3, *[0.1 / 27] * 27])
         frame = pd.DataFrame({"low": low, "high": low})
         columns = {name: st.Numeric(0, 29, integer=True) for name in frame}
-        schema = st.Schema(columns, rules=st.Rules(require=["low = high"]))
+        schema = st.Schema(columns, rules=st.Rules(require=["low * low = high * high"]))
 
         release = st.MST(epsilon=1.0, seed=0).fit(frame, schema)
 

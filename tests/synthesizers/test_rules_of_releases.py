@@ -500,6 +500,7 @@ class TestGiven:
 
         assert "7" not in str(said.value)
 
+    @pytest.mark.thorough
     def test_values_that_contradict_each_other_are_told_once(self, release):
         given = pd.DataFrame({"s": ["none"], "e": ["y"]})
 

@@ -111,6 +111,7 @@ class TestNotes:
 
         assert notes == ["columns 'a', 'b': each holds only whole numbers, so it is treated as integer"]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("form", "kind", "format"),
         [
@@ -174,6 +175,7 @@ class TestNotes:
         assert nullable == observed(Numeric, **(form | found), texts=tuple(limits), nullable=True)
         assert not any(limit in note for note in notes for limit in limits)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("form", "format", "bounds"),
         [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pytest
+
 from syntabula import Date, Numeric, Rules
 from syntabula.table.rules.checks import compiled
 from syntabula.table.rules.distances import Distance, holds_window, is_learned
@@ -54,6 +56,7 @@ class TestWindows:
         assert found["c"].columns == ("b",)
         assert [*found] == ["b", "c"]
 
+    @pytest.mark.thorough
     def test_a_column_that_may_be_missing_alone_is_no_start(self) -> None:
         rule = ["b between a and a + 30"]
 

@@ -124,6 +124,7 @@ def completed(
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "+05:30"])
 def test_lengths_and_copies_are_right_where_clocks_are_put_back(zone: str) -> None:
     ends = STARTS + pd.Timedelta("30min")

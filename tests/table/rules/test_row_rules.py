@@ -236,6 +236,7 @@ class TestWindows:
             "to": zoned,
         }
 
+    @pytest.mark.thorough
     def test_columns_come_back_exactly_from_distances_with_their_bounds(self):
         frame = self.frame()
         found = schema(
@@ -432,6 +433,7 @@ class TestTogether:
         assert set(rows["b"].values[~rows["b"].missing]) <= {4, 5, 6}
 
 
+@pytest.mark.thorough
 class TestUnsignedIntegers:
     """Whole numbers beyond 2^63 are compared and subtracted exactly, and are not learned as distances."""
 

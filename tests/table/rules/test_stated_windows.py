@@ -38,6 +38,7 @@ def test_bounds_of_several_rules_are_joined() -> None:
     assert set(found.by_rule) == {"b >= a", "a >= b - 30", "b <= a + 60", "n > m"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("required", "near"),
     [

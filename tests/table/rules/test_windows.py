@@ -106,6 +106,7 @@ class TestWindows:
         assert window.most is not None
         assert 9 < window.most < 10
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "text",
         [
