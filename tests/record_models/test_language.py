@@ -105,6 +105,7 @@ class TestWriting:
 
 
 class TestSamples:
+    @pytest.mark.thorough
     def test_rows_follow_the_records(self, model: LanguageModel) -> None:
         made, real = model.sample(20_000, np.random.default_rng(0)), records(20_000)
 

@@ -76,6 +76,7 @@ class TestWidth:
         assert always == [64, 64]
         assert usual._for_noise.units is None
 
+    @pytest.mark.thorough
     def test_a_file_holds_the_width(self, model: TabularDiffusion) -> None:
         facts, arrays = model.state()
         width = facts["width"]

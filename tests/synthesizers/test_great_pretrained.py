@@ -98,6 +98,7 @@ class TestFile:
             for name in parts.namelist():
                 assert folder.name.encode() not in parts.read(name)
 
+    @pytest.mark.thorough
     def test_what_does_not_fit_together_is_refused(self, release: st.Release) -> None:
         facts, arrays = model_state(release.model)
         wrong: list[tuple[dict[str, Any], dict[str, Any]]] = [

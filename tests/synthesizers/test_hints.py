@@ -50,6 +50,7 @@ class TestOrders:
         with pytest.warns(RuleWarning, match="'admission' and 'discharge'"):
             fitted(turned, schema())
 
+    @pytest.mark.thorough
     def test_a_rule_on_both_ends_the_hint(self) -> None:
         stated: list[dict[str, object]] = [
             {"order": [["admission", "discharge"]]},

@@ -56,6 +56,7 @@ class TestGroups:
         assert [*Groups.of(columns, columns).columns] == ["dead", "day"]
 
 
+@pytest.mark.thorough
 def test_a_conditional_equality_warns_and_its_derivation_keeps_the_group() -> None:
     rng = np.random.default_rng(0)
     left = rng.integers(0, 1000, 5000)

@@ -442,6 +442,7 @@ class TestConditions:
         with pytest.raises(ArgumentError, match="where must be a dictionary"):
             release.sample(10, where=3)
 
+    @pytest.mark.thorough
     def test_one_that_hardly_any_row_satisfies_says_so_and_what_works(self, near, monkeypatch):
         monkeypatch.setattr("syntabula.synthesizers.ruled_rows._LEAST_TRIED", 2000)
         with pytest.raises(

@@ -149,6 +149,7 @@ class TestNotes:
         assert any("with these texts as `texts`" in note for note in mixed)
         assert not any("holds numbers and some texts" in note for note in codes)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("numbers", "limits", "found"),
         [

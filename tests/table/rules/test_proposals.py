@@ -155,6 +155,7 @@ def test_a_total_of_many_parts_and_a_fee_is_found_and_columns_of_one_value_are_l
     assert draft_with_rules(read(frame))[2] is None
 
 
+@pytest.mark.thorough
 def test_numbers_that_cannot_be_squared_are_no_parts_and_hide_no_total() -> None:
     for size in [1e-200, 1e200]:
         rng = np.random.default_rng(0)
