@@ -345,3 +345,14 @@ def settled(model: MarginalModel) -> MarginalModel:
     if isinstance(inner, RecodedModel):
         return RecodedModel(inner.inner, model.recoding.then(inner.recoding))
     return RecodedModel(inner, model.recoding)
+
+
+def one_way_of(model: Model, names: Sequence[str]) -> list[FloatArray] | None:
+    """Return expected counts of the codes of some columns, or None if a model knows none."""
+    if isinstance(model, RecodedModel):
+        inner = one_way_of(model.inner, names)
+        return inner and [model.recoding.expand_counts((n,), m) for n, m in zip(names, inner, strict=True)]
+    # What a model was made of is at hand, while its marginals may be those of rows that it draws.
+    if hasattr(model, "one_way"):
+        return [model.one_way(name) for name in names]
+    return model.marginals([(name,) for name in names]) if hasattr(model, "marginals") else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -13,10 +12,9 @@ from numpy.typing import NDArray
 
 from syntabula.bins.scale import Scale, parts_of
 from syntabula.bins.uniform import Bins, Parts
-from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model
-from syntabula.models.recoded import RecodedModel
+from syntabula.models.recoded import RecodedModel, one_way_of
 from syntabula.table.coding.codec import Codec
 from syntabula.table.schema.columns import Ordered
 
@@ -209,7 +207,7 @@ def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
         A codec with the parts as bins, and the model of these.
     """
     names = [name for name in codec.bins if _can_be_cut(codec, name)]
-    marginals = _one_way(model, names) if names else None
+    marginals = one_way_of(model, names) if names else None
     if marginals is None:
         return codec, model
     found: dict[str, Parts] = {}
@@ -243,14 +241,3 @@ def _can_be_cut(codec: Codec, name: str) -> bool:
     single = roundness is not None and not roundness.steps
     known = name in codec.domain and name not in codec.spreads
     return known and not single and isinstance(codec.schema[name], Ordered)
-
-
-def _one_way(model: Model, names: Sequence[str]) -> list[FloatArray] | None:
-    """Return expected counts of the codes of some columns, or None if a model knows none."""
-    if isinstance(model, RecodedModel):
-        inner = _one_way(model.inner, names)
-        return inner and [model.recoding.expand_counts((n,), m) for n, m in zip(names, inner, strict=True)]
-    # What a model was made of is at hand, while its marginals may be those of rows that it draws.
-    if hasattr(model, "one_way"):
-        return [model.one_way(name) for name in names]
-    return model.marginals([(name,) for name in names]) if hasattr(model, "marginals") else None

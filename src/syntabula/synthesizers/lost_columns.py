@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.models.recoded import RecodedModel
+from syntabula.models.recoded import RecodedModel, one_way_of
 from syntabula.table.schema.columns import Categorical, Identifier, Ordered
 
 if TYPE_CHECKING:
@@ -78,23 +78,18 @@ class FoundColumns:
     def empty(self) -> dict[str, int]:
         """How many of the declared categories of each column never come out, where any does not.
 
-        These are codes whose noisy counts gave no evidence of a record, and those of which the model expects none. Both
-        are part of the release, so this costs no privacy, and categories that no record has are among them. Without a
-        budget nothing is hidden.
+        These are codes of which the model expects no record. It is part of the release, so this costs no privacy, and
+        categories that no record has are among them. Without a budget nothing is hidden.
         """
         columns = {
             name: column
             for name, column in self.codec.schema.columns.items()
             if self.noisy and isinstance(column, Categorical) and column.provenance != "private"
         }
-        held = {name: _parts(name, c.n_codes(), self.model)[1] for name, c in columns.items()}
-        answers = getattr(self.model, "marginals", None)
-        if answers is not None:
-            for name, counts in zip(columns, answers([(name,) for name in columns]), strict=True):
-                held[name] = held[name] & (counts > _NEVER * counts.sum())
+        counts = one_way_of(self.model, [*columns]) if columns else None
         found = {
-            name: int(np.count_nonzero(~held[name][: len(column.categories)]))
-            for name, column in columns.items()
+            name: int(np.count_nonzero(held[: len(column.categories)] <= _NEVER * held.sum()))
+            for (name, column), held in zip(columns.items(), counts or (), strict=bool(counts))
         }
         return {name: count for name, count in found.items() if count}
 
