@@ -47,7 +47,8 @@ from syntabula.table.schema.columns import Categorical, Numeric
 HERE = Path(__file__).parent
 FOUND = HERE / "results" / "rows.jsonl"
 TABLES = ("bank", "adult", "shoppers", "lending_club_2018", "california", "news_part", "kddcup99")
-PEERS = {"sdv": ("copula",), "dpmm": ("mst", "aim")}
+METHODS = ("mst", "aim")
+PEERS = {"sdv": ("copula",), "dpmm": METHODS}
 SCRIPTS = {"sdv": Path(peers.__file__).parent / "sdv.py", "dpmm": HERE / "peer_rows.py"}
 MOST_ROWS = 50_000
 """Rows of the largest tables, drawn with seed 0."""
@@ -80,7 +81,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tables", nargs="+", default=TABLES)
-    parser.add_argument("--methods", nargs="+", default=["mst", "aim"])
+    parser.add_argument("--methods", nargs="+", help="all of the peer, or mst and aim")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 5, math.inf])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument(
@@ -106,7 +107,7 @@ def planned(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield the runs that the file of results lacks."""
     asked = ("version", "table", "domains", "method", "epsilon", "seed")
     finished = {tuple(f[key] for key in asked) for f in found(options.results)}
-    methods = PEERS[options.peer] if options.peer else options.methods
+    methods = options.methods or (PEERS[options.peer] if options.peer else METHODS)
     for table in options.tables:
         for domains in ["declared"] if options.peer else options.domains:
             if domains == "ruled" and not {"order", "require"} & set(RULES.get(table, {})):
