@@ -45,7 +45,7 @@ from syntabula.table.schema.columns import (
     time_zone,
 )
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
-from syntabula.table.schema.text_formats import NumberFormat, fitted_format
+from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
 
 MOST_CODES = 200
 """Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
@@ -160,7 +160,8 @@ def _in_format(column: Column, format: str | None) -> Column:
         return column
     match column:
         case Date():
-            return replace(column, format=format)
+            resolution: Any = resolution_of(format)
+            return replace(column, format=format, resolution=resolution)
         case Time(format="1435"):
             return column
         case Datetime() | Time():
