@@ -492,6 +492,25 @@ class TestGiven:
         assert days.between(3, 7).mean() > 0.98
         pd.testing.assert_series_equal(drawn["end"], real["end"][:1000], check_dtype=False)
 
+    def test_the_last_of_several_columns_in_an_order_moves_those_before_it(self):
+        columns = {n: Date(dt.date(2020, 1, 1), dt.date(2024, 12, 31)) for n in ("asked", "day", "end")}
+        rng = np.random.default_rng(0)
+        asked = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1400, 4000), unit="D")
+        day = asked + pd.to_timedelta(rng.integers(1, 4, 4000), unit="D")
+        real = pd.DataFrame(
+            {"asked": asked, "day": day, "end": day + pd.to_timedelta(rng.integers(3, 8, 4000), unit="D")}
+        )
+        release = st.Independent(epsilon=9, delta=1e-6, seed=0).fit(
+            real, Schema(columns, rules=Rules(order=[["asked", "day", "end"]]))
+        )
+
+        drawn = quietly(lambda: release.sample(given=real[["end"]][:1000], seed=1))
+
+        # As above; the day was up to 57 days off.
+        assert (drawn["end"] - drawn["day"]).dt.days.between(3, 7).mean() > 0.98
+        assert (drawn["day"] - drawn["asked"]).dt.days.between(1, 3).mean() > 0.98
+        pd.testing.assert_series_equal(drawn["end"], real["end"][:1000], check_dtype=False)
+
     @pytest.mark.thorough
     def test_values_that_break_a_rule_are_refused_without_showing_them(self, release):
         given = pd.DataFrame({"a": [1, 2], "b": [3, 4], "total": [4, 7]})

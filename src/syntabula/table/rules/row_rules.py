@@ -311,16 +311,19 @@ class RowRules:
             given: Its values.
 
         Returns:
-            The other column, its values, and which of these its declaration allows; None if it is one of several, or is
-            a distance itself.
+            The other column, its values, and which of these its declaration allows; of several, the one that the others
+            are distances from, so that all move alike. None if it is not one that was learned as it is.
         """
-        columns = self.compiled.distances[name].columns
-        if len(columns) > 1 or columns[0] in self.compiled.distances:
+        distances = self.compiled.distances
+        columns = distances[name].columns
+        starts = [c for c in columns if c not in distances]
+        if len(starts) != 1 or any(not {*distances[c].columns} <= {*columns} for c in {*columns} - {*starts}):
             return None
-        base, _, _ = self._numbers(columns[0], cells[columns[0]])
+        (start,) = starts
+        base, _, _ = self._numbers(start, cells[start])
         (drawn, here, _), (wanted, there, _) = (self._numbers(name, raw) for raw in (cells[name], given))
         moved = base + np.where(here & there, wanted - drawn, 0)
-        return columns[0], *self._as_column(columns[0], moved, cells[columns[0]].missing)
+        return start, *self._as_column(start, moved, cells[start].missing)
 
     @property
     def checked(self) -> list[str]:
