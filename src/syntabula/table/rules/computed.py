@@ -66,12 +66,13 @@ def _in_bounds(column: Ordered, values: NDArray[Any], kind: PhysicalKind) -> Fla
         since = column.since_midnight(values, kind)[0]
         return np.asarray((since >= points[0] * unit) & (since < (points[1] + 1) * unit))
     elif isinstance(column, Date):
-        points = column.periods(values // MICROSECONDS["day"] if kind == "datetime" else values)
-        first, last = column.grid()
-        return np.asarray((points >= first) & (points <= last))
+        days = values // MICROSECONDS["day"] if kind == "datetime" else values
+        (first, last), periods = column.grid(), column.periods(days)
+        return np.asarray((periods >= first) & (periods <= last))
     else:
         numbers = values if kind == "datetime" else values * MICROSECONDS["day"]
         lower, upper = bound_as_number(column, "lower"), bound_as_number(column, "upper")
+        assert isinstance(column, Datetime)
         unit = MICROSECONDS[column.resolution]
         return np.asarray((numbers >= lower) & (numbers < upper + unit))
     return np.asarray((numbers >= lower - slack) & (numbers <= upper + slack))

@@ -65,10 +65,12 @@ def _ends(column: Ordered, wanted: Allowed) -> tuple[Any, Any]:
     if isinstance(column, Numeric):
         room = float(column.unit)
         return math.floor(first - room) if column.integer else first - room, last + room
-    unit = MICROSECONDS["day"] if isinstance(column, Date) else 1
-    room = MICROSECONDS["day" if isinstance(column, Date) else column.resolution]
-    if isinstance(column, Date) and column.resolution != "day":
-        room *= _DAYS_OF_A_QUARTER
+    if isinstance(column, Date):
+        unit = MICROSECONDS["day"]
+        room = unit * (1 if column.resolution == "day" else _DAYS_OF_A_QUARTER)
+    else:
+        assert isinstance(column, Datetime)
+        unit, room = 1, MICROSECONDS[column.resolution]
     return first * unit - room, last * unit + room
 
 
