@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from syntabula._arguments import near, shown
 from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
+from syntabula._memory import ran_out
 from syntabula.errors import ArgumentError, MissingExtraError
 
 _WORDS: dict[str, str] = {
@@ -231,7 +232,10 @@ def _of_plug_in(found: Entry) -> Any:
         part = found.load()
     except MissingExtraError:
         raise
-    except (ImportError, AttributeError) as error:
+    except Exception as error:
+        # An import runs the package's own code, which can raise anything.
+        if ran_out(error):
+            raise
         raise ArgumentError(
             f"{what} cannot be loaded ({type(error).__name__}); repair its installation, or remove it"
         ) from None

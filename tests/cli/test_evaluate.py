@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from syntabula import _register, register
+
 EVALUATE = ("evaluate", "people.csv", "other.csv", "--metric", "tvd-1", "--metric", "ks", "--workers", 1)
 
 
@@ -100,6 +102,22 @@ class TestEvaluate:
 
         assert ran.code == 3
         assert "secretcell" not in ran.err + ran.out
+
+
+def test_a_broken_plug_in_leaves_the_other_scores_and_sets_the_exit_code(tables, run, monkeypatch):
+    def fail(self, compared, rng):
+        raise KeyError("secretcell")
+
+    facts = {"key": "mine", "group": "rows", "direction": "lower", "__call__": fail}
+    monkeypatch.setattr(_register, "_of_session", {})
+    register("metric")(type("Mine", (), facts))
+
+    ran = run(*EVALUATE, "--metric", "mine", "--json", "--quiet")
+
+    assert ran.code == 8
+    assert ran.err.startswith("error: not all scores were computed: the metric 'mine'")
+    assert "secretcell" not in ran.err + ran.out
+    assert [score["value"] is None for score in json.loads(ran.out)["scores"]] == [True, False, False]
 
 
 class TestMetrics:

@@ -139,7 +139,10 @@ class TestPrivately:
             (("--release", "x.syn", "--target", "job"), "no --validation, --target"),
             (("--release", "x.syn", "--seed", "0"), "--storage, --seed"),
             (("--release", "x.syn", "--seconds", "9"), "--seconds"),
-            (("--release", "x.syn"), "--private needs --schema"),
+            (
+                ("--release", "x.syn"),
+                "--private needs --schema with all columns; draft it with `syntabula schema people.csv",
+            ),
         ]:
             ran = run(*self.PRIVATE, *more)
 

@@ -335,6 +335,76 @@ class TestMetricsOfOthers:
             syntabula.list_metrics()
 
 
+class TestBrokenPlugIns:
+    @pytest.fixture(autouse=True)
+    def session(self, monkeypatch):
+        monkeypatch.setattr(_register, "_of_session", {})
+
+    def test_one_that_raises_leaves_the_other_scores_and_shows_no_cell(self):
+        register_metric(lambda tables: 1 / len("secret".replace("secret", "")))
+
+        found = evaluate(people(50, 1), people(50, 2), metrics=["tvd-1", "mine"])
+
+        assert found.score("tvd-1").value > 0
+        assert math.isnan(found.score("mine").value)
+        assert "no value: the metric 'mine' of the plug-in " in found.text()
+        assert [
+            ("broke with ZeroDivisionError at line" in fault, "secret" in fault) for fault in found.faults
+        ] == [(True, False)]
+        assert found.to_json()["faults"] == [*found.faults]
+
+    def test_one_that_returns_no_score_is_told(self):
+        register_metric(lambda tables: 0.5)
+
+        found = evaluate(people(50, 1), people(50, 2), metrics=["tvd-1", "mine"])
+
+        assert [("object of type float instead of a Score" in fault) for fault in found.faults] == [True]
+
+    def test_one_that_fails_on_a_baseline_keeps_its_value(self):
+        def halves_fail(tables):
+            if tables.real.n_rows < 50:
+                raise ValueError
+            return Score(metric="mine", value=1.0, direction="lower")
+
+        register_metric(halves_fail)
+
+        found = evaluate(people(50, 1), people(50, 2), metrics=["mine"])
+
+        assert (found.score("mine").value, dict(found.score("mine").baselines)) == (1.0, {"HISTOGRAM": 1.0})
+        assert found.score("mine").note.startswith("there is no HALF: the metric 'mine'")
+        assert len(found.faults) == 1
+
+    def test_one_whose_class_cannot_be_called_breaks_alone(self):
+        def refuse(self):
+            raise TypeError
+
+        register_metric(None, __init__=refuse)
+
+        found = evaluate(people(50, 1), people(50, 2), metrics=["tvd-1", "mine"])
+
+        assert found.score("tvd-1").value > 0
+        assert "broke with TypeError" in found.score("mine").note
+
+    def test_one_that_cannot_be_loaded_is_told_where_a_group_was_asked_for(self, monkeypatch):
+        point = EntryPoint("broken", "no_such_module:Part", "syntabula.metrics")
+        monkeypatch.setattr(_register, "_points", lambda kind: (point,))
+
+        group = evaluate(people(50, 1), people(50, 2), metrics="queries", baselines=())
+        named = evaluate(people(50, 1), people(50, 2), metrics="tvd-1")
+
+        assert "Not computed: the plug-in 'no_such_module:Part'" in group.text()
+        assert len(group.results) == 3
+        assert (len(group.faults), named.faults) == (1, ())
+        with pytest.raises(ArgumentError, match="cannot be loaded"):
+            syntabula.evaluate("nowhere.csv", "nowhere.csv", metrics="broken")
+
+
+def register_metric(scored, **attributes) -> None:
+    """Register the metric `mine`, whose value a function of tables returns."""
+    facts = {"key": "mine", "group": "rows", "direction": "lower", "__call__": lambda self, t, rng: scored(t)}
+    syntabula.register("metric")(type("Mine", (), facts | attributes))
+
+
 class TestOwnHoldout:
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         rng = np.random.default_rng(0)

@@ -139,9 +139,11 @@ class TestBadInput:
         assert tables.categories["c"] == ("1", "2", "3", None)
         np.testing.assert_array_equal(tables.synthetic.numbers["x"], [0.5, np.nan, 2.0])
 
-    def test_refuses_infinite_numbers(self, real):
-        with pytest.raises(DataError, match="infinite"):
-            compare(real, real.assign(x=[1.0, np.inf, 2.0]))
+    def test_infinite_numbers_count_as_missing(self, real):
+        with pytest.warns(CoercionWarning, match="synthetic table .* count as missing, in 'x'"):
+            tables = compare(real, real.assign(x=[1.0, np.inf, 2.0]))
+
+        assert np.isnan(tables.synthetic.numbers["x"]).tolist() == [False, True, False]
 
     def test_refuses_a_target_that_is_no_column(self, real):
         with pytest.raises(ArgumentError, match="target is 'y'"):

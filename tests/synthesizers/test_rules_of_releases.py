@@ -16,6 +16,7 @@ from syntabula.cli.main import main
 from syntabula.errors import (
     ArgumentError,
     CoercionWarning,
+    ConditionWarning,
     DataError,
     ReleaseFileError,
     ResourceError,
@@ -445,9 +446,10 @@ class TestConditions:
     @pytest.mark.thorough
     def test_one_that_hardly_any_row_satisfies_says_so_and_what_works(self, near, monkeypatch):
         monkeypatch.setattr("syntabula.synthesizers.ruled_rows._LEAST_TRIED", 2000)
-        with pytest.raises(
-            ResourceError, match=r"conditions on column 'b', .* wider range; .*as given="
-        ) as e:
+        with (
+            pytest.warns(ConditionWarning, match="expects .* records"),
+            pytest.raises(ResourceError, match=r"conditions on column 'b', .* wider range; .*as given=") as e,
+        ):
             near.sample(1000, where={"b": 0.5}, seed=1)
         assert "rule" not in str(e.value)
 
@@ -488,6 +490,25 @@ class TestGiven:
         # Each of them is 3 to 7 in the table; what noise leaves beyond is a few in 10,000 by the released counts, and the
         # day of a 32nd of five years was up to 57 days off.
         assert days.between(3, 7).mean() > 0.98
+        pd.testing.assert_series_equal(drawn["end"], real["end"][:1000], check_dtype=False)
+
+    def test_the_last_of_several_columns_in_an_order_moves_those_before_it(self):
+        columns = {n: Date(dt.date(2020, 1, 1), dt.date(2024, 12, 31)) for n in ("asked", "day", "end")}
+        rng = np.random.default_rng(0)
+        asked = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1400, 4000), unit="D")
+        day = asked + pd.to_timedelta(rng.integers(1, 4, 4000), unit="D")
+        real = pd.DataFrame(
+            {"asked": asked, "day": day, "end": day + pd.to_timedelta(rng.integers(3, 8, 4000), unit="D")}
+        )
+        release = st.Independent(epsilon=9, delta=1e-6, seed=0).fit(
+            real, Schema(columns, rules=Rules(order=[["asked", "day", "end"]]))
+        )
+
+        drawn = quietly(lambda: release.sample(given=real[["end"]][:1000], seed=1))
+
+        # As above; the day was up to 57 days off.
+        assert (drawn["end"] - drawn["day"]).dt.days.between(3, 7).mean() > 0.98
+        assert (drawn["day"] - drawn["asked"]).dt.days.between(1, 3).mean() > 0.98
         pd.testing.assert_series_equal(drawn["end"], real["end"][:1000], check_dtype=False)
 
     @pytest.mark.thorough

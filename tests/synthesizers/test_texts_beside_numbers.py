@@ -77,6 +77,24 @@ def test_rows_with_limits_can_be_asked_for_and_given(release: st.Release) -> Non
     assert given["crp"].isna().tolist() == [False, False, False, True]
 
 
+def test_given_texts_keep_their_spelling(release: st.Release, tmp_path: Path) -> None:
+    spelled = ["<0.5", "3.40", "03.4", "1e1", "7"]
+    frame = pd.DataFrame({"crp": [*spelled, None]})
+    (tmp_path / "given.csv").write_text("crp\n" + "\n".join(spelled) + "\n")
+    frame[:-1].to_parquet(tmp_path / "given.parquet")
+
+    for source in (frame, polars.from_pandas(frame), tmp_path / "given.csv", tmp_path / "given.parquet"):
+        assert release.sample(given=source, seed=1)["crp"].tolist()[:5] == spelled
+    release.sample_to(tmp_path / "drawn.csv", given=tmp_path / "given.csv", seed=1)
+    assert pd.read_csv(tmp_path / "drawn.csv", dtype=str)["crp"].tolist() == spelled
+
+
+def test_given_numbers_are_written_as_drawn_ones(release: st.Release) -> None:
+    given = pd.DataFrame({"crp": [3.4, 7.0, 150.0]})
+
+    assert release.sample(given=given, seed=1)["crp"].tolist() == ["3.4", "7.0", "150.0"]
+
+
 def test_the_kind_of_table_that_went_in_comes_out(release: st.Release, tmp_path: Path) -> None:
     for frame in (polars.from_pandas(REAL[:200]), pyarrow.Table.from_pandas(REAL[:200])):
         rows = st.Independent(epsilon=9.0, seed=0).fit(frame, SCHEMA).sample(200, seed=1)

@@ -60,6 +60,35 @@ def test_all_that_is_drawn_has_the_form_of_the_original(form: str, dtype: object
         assert abs(made.quantile(part) - known.quantile(part)) < 0.1 * spread
 
 
+def test_months_quarters_and_weeks_are_learned_as_such() -> None:
+    frame = pd.DataFrame(
+        {
+            "month": DAYS.dt.strftime("%Y-%m"),
+            "quarter": [f"{day.year}-Q{day.quarter}" for day in DAYS],
+            "short": [f"{day.year}Q{day.quarter}" for day in DAYS],
+            "week": DAYS.dt.strftime("%G-W%V"),
+        }
+    )
+    # The table has 20 months; bounds are found to a power of two from 1970.
+    most = {"month": 100, "quarter": 100, "short": 100, "week": 400}
+
+    release, rows = drawn(frame, epsilon=5.0)
+
+    for name, resolution in zip(frame, ("month", "quarter", "quarter", "week"), strict=True):
+        column = release.schema[name]
+        assert (column.kind, column.resolution) == ("date", resolution)
+        first, last = column.grid()
+        assert last - first <= most[name]
+        assert len({*rows[name]} & {*frame[name]}) >= 0.7 * frame[name].nunique()
+        assert {len(text) for text in rows[name]} == {len(frame[name][0])}
+    for name, given, allowed in (
+        ("quarter", "2021-Q2", {"2021-Q2"}),
+        ("month", ("2021-04", "2021-06"), {"2021-04", "2021-05", "2021-06"}),
+        ("week", "2021-W20", {"2021-W20"}),
+    ):
+        assert {*release.sample(40, seed=2, where={name: given})[name]} <= allowed
+
+
 def test_texts_numbers_flags_and_keys_stay_texts() -> None:
     frame = pd.DataFrame(
         {
@@ -67,7 +96,7 @@ def test_texts_numbers_flags_and_keys_stay_texts() -> None:
             "code": RNG.choice(["01", "02", "11"], N),
             "flag": RNG.choice(["True", "False"], N),
             "year": RNG.choice(["2020", "2021"], N),
-            "month": RNG.choice(["2020-01", "2020-02"], N),
+            "season": RNG.choice(["2003-04", "2004-05"], N),
         }
     )
 

@@ -259,3 +259,12 @@ class TestPlan:
         assert f"{plan.choice.method}, because {plan.choice.reason}." in plan.describe()
         assert json.loads(json.dumps(plan.to_json()))["choice"] == plan.choice.to_json()
         assert its.choice is None
+
+
+def test_the_choice_says_which_method_it_plans() -> None:
+    steps: list[str] = []
+    table = pd.DataFrame({name: [i % k for i in range(60)] for name, k in (("a", 7), ("b", 5), ("c", 3))})
+
+    st.Auto(epsilon=math.inf, seed=0, progress=lambda step, done: steps.append(step)).fit(table)
+
+    assert steps[:2] == ["read the table", "choose a method: plan private-gsd"]

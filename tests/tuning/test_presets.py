@@ -29,6 +29,20 @@ def test_the_usual_space_is_the_declared_one():
     assert space_for(st.RAPPlusPlus(), "usual") == declared_space(st.RAPPlusPlus())
 
 
+def test_the_space_of_rap_plus_plus_has_what_its_papers_set():
+    method = st.RAPPlusPlus()
+    space = space_for(method, "usual")
+
+    check_space(method, space)
+    assert {
+        "rounds_per_column", "chosen_per_round", "n_thresholds", "threshold_rounds", "n_rows", "iterations",
+        "learning_rate",
+    } <= {*space}  # fmt: skip
+    for name, tried in space.items():
+        for value in tried.ends:
+            with_values(method, {name: value}, 1000)
+
+
 def test_a_preset_without_the_method_says_which_it_has():
     with pytest.raises(ArgumentError, match=r"'synmeter' has no options of 'aim'.*tabddpm"):
         space_for(st.AIM(), "synmeter")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -157,6 +158,11 @@ class TestTunePrivately:
             tune_privately(st.MST(journal=tmp_path / "j"), table, SCHEMA)
         with pytest.raises(SchemaError, match="declares all columns"):
             tune_privately(st.MST(), table, st.Schema({"age": st.Numeric(17, 90)}, others="find"))
+        observed = st.Schema({"age": replace(SCHEMA["age"], provenance="observed")}, others="find")
+        with pytest.raises(
+            SchemaError, match=r"`others: find`; .* of column 'age' were read off the table; replace"
+        ):
+            tune_privately(st.MST(), "nowhere.csv", observed)
         with pytest.raises(ArgumentError, match="give steps instead"):
             tune_privately(st.ARGN(epsilon=1.0), table, SCHEMA, space={"epochs": [3]})
 

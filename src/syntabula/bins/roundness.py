@@ -33,8 +33,8 @@ def with_atoms(bins: Bins, atoms: Sequence[int | float], unit: Fraction | None =
             reaches up to the next multiple. None for any point of the grid, or any float.
     """
     first, end = bins.edges[0], bins.edges[-1]
-    if first == end:
-        # A constant is an atom already.
+    if first == end or (not atoms and unit is None):
+        # A constant is an atom already, and without atoms nothing changes.
         return bins
     fixed: set[int | float] = set()
     for atom in atoms:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -65,10 +66,11 @@ class Bins:
         edges = tuple(self.edges)
         object.__setattr__(self, "edges", edges)
         wanted = int if self.integer else float
-        if len(edges) < 2 or any(type(e) is not wanted or not math.isfinite(e) for e in edges):
+        # Wide tables have a million edges.
+        if len(edges) < 2 or {*map(type, edges)} != {wanted} or not all(map(math.isfinite, edges)):
             raise SchemaError(f"bins need at least two finite edges of type {wanted.__name__}")
         constant = len(edges) == 2 and not self.integer and edges[0] == edges[1]
-        if not constant and any(a >= b for a, b in itertools.pairwise(edges)):
+        if not constant and any(map(operator.ge, edges, edges[1:])):
             raise SchemaError("the edges of bins must ascend strictly")
         if self.integer:
             integer_dtype(int(edges[0]), int(edges[-1]) - 1)

@@ -198,8 +198,8 @@ class Exit(IntEnum):
 EXIT_HELP = (
     "Exit codes: 0 done; 1 unexpected error; 2 wrong arguments, schema or budget; 3 the table cannot be "
     "read; 4 refused for privacy; 5 not enough memory; 6 a file cannot be read or written; 7 an optional "
-    "library is missing; 8 no cell of a study gave a result; 130 interrupted; 143 ended by SIGTERM; 129 the terminal was "
-    "closed (SIGHUP)."
+    "library is missing; 8 no cell of a study, or not every metric, gave a result; 130 interrupted; "
+    "143 ended by SIGTERM; 129 the terminal was closed (SIGHUP)."
 )
 
 # The first class that matches decides.

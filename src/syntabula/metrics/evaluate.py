@@ -15,11 +15,12 @@ import numpy as np
 from syntabula._arguments import count, function, several, shown, words
 from syntabula._planning import Progress
 from syntabula.errors import ArgumentError, PrivacyWarning, warn_caller
+from syntabula.metrics import faults
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import NOT_PRIVATE, Against, Evaluation, Result
 from syntabula.metrics.metric import Group, Metric, MetricInfo, Need
 from syntabula.metrics.reading import compare
-from syntabula.metrics.registry import describe_metric, list_metrics
+from syntabula.metrics.registry import describe_metric, loaded_metrics
 from syntabula.metrics.score import Baseline, Score
 from syntabula.table.read import read
 from syntabula.table.schema.schema import SchemaSource, as_schema
@@ -75,7 +76,7 @@ def evaluate(
         progress: Called with the name of a step and the fraction done.
 
     Returns:
-        The scores.
+        The scores. If a metric of a plug-in breaks, its score has no value, and `faults` has a sentence about it.
 
     Raises:
         ArgumentError: If a metric, baseline, target, seed or number of workers is unknown or out of range, or
@@ -127,7 +128,18 @@ def evaluate(
         "target": target,
         "seed": seed,
     }
-    return Evaluation(results=results, facts=facts, container=original.origin.container)
+    # A plug-in that cannot be loaded does not say its group; it may be of any that was asked for.
+    unloaded = loaded_metrics()[1] if _asks_for_group(metrics) else ()
+    container = original.origin.container
+    return Evaluation(results=results, facts=facts, container=container, unloaded=unloaded)
+
+
+def _asks_for_group(metrics: str | Metric | Iterable[str | Metric] | None) -> bool:
+    """Return whether metrics are asked for that are not named one by one."""
+    if metrics is None or callable(metrics):
+        return metrics is None
+    named = [metrics] if isinstance(metrics, str) else [*metrics]
+    return any(isinstance(name, str) and name in get_args(Group) for name in named)
 
 
 def _baselines(given: object) -> tuple[Baseline, ...]:
@@ -153,8 +165,8 @@ def choose_metrics(
     # A metric of a target makes a holdout of its own.
     given = {"target": has_target, "holdout": has_holdout or has_target, "rules": has_rules}
     if metrics is None:
-        quick = [i for i in list_metrics() if i.quick and all(given[need] for need in i.needs)]
-        return [(info, info.make()) for info in quick]
+        quick = [i for i in loaded_metrics()[0] if i.quick and all(given[need] for need in i.needs)]
+        return [(info, faults.make(info)) for info in quick]
     listed = several("a metric, its key, a group of metrics, or several of these")
     named = [metrics] if callable(metrics) else [*listed("metrics", metrics)]
     keys: list[str] = []
@@ -163,12 +175,12 @@ def choose_metrics(
         if not isinstance(name, str):
             own.append((_info_of(name), name))
         elif name in get_args(Group):
-            quick = [info for info in list_metrics() if info.group == name and info.quick]
+            quick = [info for info in loaded_metrics()[0] if info.group == name and info.quick]
             # Whoever asks for a group has a target or holdout in mind; rules are a matter of the schema.
             keys += [info.key for info in quick if has_rules or "rules" not in info.needs]
         else:
             keys.append(describe_metric(name).key)
-    chosen = [(info, info.make()) for info in list_metrics() if info.key in keys] + own
+    chosen = [(info, faults.make(info)) for info in loaded_metrics()[0] if info.key in keys] + own
     groups = get_args(Group)
     chosen.sort(key=lambda pair: groups.index(pair[0].group))
     for info, _ in chosen:
@@ -180,7 +192,7 @@ def choose_metrics(
 def _info_of(metric: Metric) -> MetricInfo:
     """Return the info of a metric with options of its own."""
     home = f"{type(metric).__module__}:{type(metric).__qualname__}"
-    relatives = [info for info in list_metrics() if info.home == home]
+    relatives = [info for info in loaded_metrics()[0] if info.home == home]
     if not relatives:
         raise ArgumentError(
             f"the class {type(metric).__name__} is not registered as a metric; give a key or a group, or decorate the "
@@ -195,6 +207,7 @@ class _Task:
     """One metric for one pair of tables."""
 
     place: int
+    info: MetricInfo
     metric: Metric
     against: Against
     baseline: Baseline | None
@@ -202,9 +215,9 @@ class _Task:
     stream: tuple[int, ...]
     splits: bool = False
 
-    def run(self) -> tuple[Score, float]:
+    def run(self) -> tuple[Score | str, float]:
         start = time.perf_counter()
-        score = self.metric(self.tables, np.random.default_rng(self.stream))
+        score = faults.compute(self.info, self.metric, self.tables, np.random.default_rng(self.stream))
         return score, time.perf_counter() - start
 
 
@@ -219,7 +232,7 @@ def score_tables(
 ) -> tuple[Result, ...]:
     """Compute metrics of a comparison, as `evaluate` does, without its checks and its warning."""
     tasks = _tasks(tables, metrics, baselines, seed)
-    found: dict[_Task, tuple[Score, float]] = {}
+    found: dict[_Task, tuple[Score | str, float]] = {}
     with ThreadPoolExecutor(workers) as pool:
         running = {pool.submit(task.run): task for task in tasks}
         try:
@@ -230,21 +243,31 @@ def score_tables(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return tuple(_result(metrics[task.place][0], task, found) for task in tasks if task.baseline is None)
+    return tuple(_result(task, found) for task in tasks if task.baseline is None)
 
 
-def _result(info: MetricInfo, task: _Task, found: Mapping[_Task, tuple[Score, float]]) -> Result:
-    """Combine a score with those of its baselines."""
+def _result(task: _Task, found: Mapping[_Task, tuple[Score | str, float]]) -> Result:
+    """Combine a score with those of its baselines; a sentence in place of a score says how its plug-in broke."""
     score, seconds = found[task]
-    if task.splits and not score.note:
-        score = replace(score, note=_OWN_HOLDOUT)
     scale: dict[Baseline, float] = {}
+    broken: list[tuple[Baseline, str]] = []
     for other in sorted(found, key=lambda t: str(t.baseline)):
         its_score, its_seconds = found[other]
         if other.baseline is not None and (other.place, other.against) == (task.place, task.against):
-            scale[other.baseline] = its_score.value
+            if isinstance(its_score, str):
+                broken.append((other.baseline, its_score))
+            else:
+                scale[other.baseline] = its_score.value
             seconds += its_seconds
-    return Result(info=info, against=task.against, score=score.with_baselines(scale), seconds=seconds)
+    if isinstance(score, str):
+        fault = score
+        score = faults.without_value(task.info, task.metric, fault)
+    elif fault := faults.of_baselines(broken):
+        score = replace(score, note=fault)
+    elif task.splits and not score.note:
+        score = replace(score, note=_OWN_HOLDOUT)
+    score = score.with_baselines(scale)
+    return Result(info=task.info, against=task.against, score=score, seconds=seconds, fault=fault)
 
 
 def _has_halves(tables: Comparison) -> bool:
@@ -291,7 +314,16 @@ def _tasks(
             if info.baselines and baselines:
                 compared.append(("holdout", "SELF", replace(unseen, synthetic=tables.real)))
         tasks += [
-            _Task(place=place, metric=metric, against=a, baseline=b, tables=t, stream=stream, splits=splits)
+            _Task(
+                place=place,
+                info=info,
+                metric=metric,
+                against=a,
+                baseline=b,
+                tables=t,
+                stream=stream,
+                splits=splits,
+            )
             for a, b, t in compared
         ]
     return tasks

@@ -37,12 +37,14 @@ class Result:
         against: Table that the synthetic one was compared with.
         score: The score with its baselines.
         seconds: Time to compute it, including the baselines.
+        fault: How the metric's plug-in broke, in one sentence; empty if it did not.
     """
 
     info: MetricInfo
     against: Against
     score: Score
     seconds: float
+    fault: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +55,18 @@ class Evaluation:
         results: Scores in the order of the registry, each against the real and then the holdout table.
         facts: What was compared: numbers of rows, columns, columns left out, and the seed.
         container: Kind of table that `to_frame` makes, that of the real table.
+        unloaded: One sentence for each plug-in whose metric is not among the results because it cannot be loaded.
     """
 
     results: tuple[Result, ...]
     facts: Mapping[str, Any]
     container: Container
+    unloaded: tuple[str, ...] = ()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """One sentence for each metric of a plug-in that broke, and each that cannot be loaded; empty if all is well."""
+        return tuple(dict.fromkeys([*(r.fault for r in self.results if r.fault), *self.unloaded]))
 
     def score(self, metric: str, against: Against = "real") -> Score:
         """Return one score.
@@ -131,6 +140,7 @@ class Evaluation:
         return {
             "warning": NOT_PRIVATE,
             **self.facts,
+            "faults": [*self.faults],
             "scores": [
                 {
                     "group": result.info.group,
@@ -160,7 +170,8 @@ class Evaluation:
         left_out = ["", f"Identifiers are not compared: {', '.join(apart)}."] if apart else []
         unit = self.facts.get("unit")
         split = [] if unit is None else ["", f"Halves and holdouts keep all rows with one {unit!r} together."]
-        return "\n".join([*lines[1:], *left_out, *split, "", f"warning: {NOT_PRIVATE}."])
+        broken = [line for fault in self.unloaded for line in ("", f"Not computed: {fault}.")]
+        return "\n".join([*lines[1:], *left_out, *split, *broken, "", f"warning: {NOT_PRIVATE}."])
 
     def __str__(self) -> str:
         return self.text()

@@ -15,6 +15,7 @@ from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.metrics.comparison import Comparison, Floats, View
 from syntabula.table.draft import whole_schema
 from syntabula.table.files.formats import file_format, is_workbook
+from syntabula.table.finite import finite_table
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
@@ -132,6 +133,7 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
         if not table.origin.is_text:
             _check_kinds(role, table, schema)
         table = read(table, schema)
+    table = finite_table(table, None)
     names = [repr(name) for name, column in table.columns.items() if column.unreadable is not None]
     if names:
         warn_caller(
@@ -181,8 +183,6 @@ def _as_numbers(name: str, role: str, column: RawColumn) -> Floats:
     if kind == "date":
         values *= MICROSECONDS["day"]
     values[column.missing] = np.nan
-    if np.isinf(values).any():
-        raise DataError(f"column {name!r} of the {role} table holds infinite numbers; replace or drop them")
     if np.abs(values, where=~column.missing, out=np.zeros(values.size)).max() > _LARGEST:
         raise DataError(
             f"column {name!r} of the {role} table holds numbers beyond {_LARGEST:g}, too large to compute scores; "

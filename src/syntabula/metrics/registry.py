@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from syntabula._entries import Entry
 from syntabula._register import entries, find, load
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, MissingExtraError
 from syntabula.metrics.metric import MetricInfo, MetricOfClass
 
 BUILT_IN: tuple[MetricInfo, ...] = (
@@ -332,14 +332,34 @@ def list_metrics() -> list[MetricInfo]:
     Raises:
         ArgumentError: If a plug-in cannot be loaded, or does not describe its metric.
     """
-    ours = {info.key for info in BUILT_IN}
-    # The first of a name wins, so that no plug-in can replace one of ours.
-    return [*BUILT_IN, *(_plugged(entry) for entry in entries("metric") if entry.key not in ours)]
+    return [*BUILT_IN, *(_plugged(entry) for entry in _of_others())]
+
+
+def loaded_metrics() -> tuple[list[MetricInfo], tuple[str, ...]]:
+    """Return the metrics that can be loaded, ours first, and one sentence for each plug-in that cannot."""
+    found, faults = [*BUILT_IN], []
+    for entry in _of_others():
+        try:
+            found.append(_plugged(entry))
+        except (ArgumentError, MissingExtraError) as error:
+            faults.append(f"{error}")
+    return found, tuple(faults)
 
 
 def describe_metric(key: str) -> MetricInfo:
-    """Return the info of a metric; raises ArgumentError, with similar names, if there is none."""
-    return find("metric", key, list_metrics())
+    """Return the info of a metric; plug-ins are imported only if the key is theirs.
+
+    Raises:
+        ArgumentError: If there is none (the message has similar names), or its plug-in cannot be loaded.
+    """
+    found: Entry = find("metric", key, [*BUILT_IN, *_of_others()])
+    return found if isinstance(found, MetricInfo) else _plugged(found)
+
+
+def _of_others() -> list[Entry]:
+    """Return the metrics of other packages and of this session; no name of ours, so that none can be replaced."""
+    ours = {info.key for info in BUILT_IN}
+    return [entry for entry in entries("metric") if entry.key not in ours]
 
 
 def _plugged(entry: Entry) -> MetricInfo:

@@ -192,7 +192,7 @@ def find_columns(
         (
             at_the_end,
             "the bounds that were found, the largest that are sought",
-            "if they are infinite, or stand for missing cells, make them missing first; else declare bounds in a schema",
+            "if they stand for missing cells, make them missing first; else declare bounds in a schema",
         ),
     ):
         warn_of_hidden(

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -246,7 +247,7 @@ class Preprocessing:
             delta_share=share,
         )
 
-    @property
+    @cached_property
     def fitted(self) -> FittedDiscretizer | None:
         """The discretizer that depends on the data, or None if bins are uniform."""
         if not isinstance(self.discretizer, str):

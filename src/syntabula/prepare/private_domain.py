@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ from syntabula.table.schema.columns import (
     Ordered,
     Time,
 )
-from syntabula.table.schema.text_formats import NumberFormat, fitted_format
+from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
 
 if TYPE_CHECKING:
     from syntabula.prepare.refinement import Points
@@ -336,13 +337,15 @@ class _Search:
         )
 
     def date(self) -> Column:
-        widest = Date(dt.date.min, dt.date.max)
+        format = self.raw.physical.format
+        resolution: Any = resolution_of(format)
+        widest = Date(dt.date.min, dt.date.max, resolution=resolution)
         found = self._bounds(widest, self.share)
-        first, last = found.within(*widest.grid())
+        days = widest.first_days(np.array(found.within(*widest.grid())))
         epoch = dt.date(1970, 1, 1)
-        lower, upper = (epoch + dt.timedelta(days=d) for d in (first, last))
-        return Date(
-            lower, upper, format=self.raw.physical.format, nullable=found.has_missing, provenance="private"
+        lower, upper = (epoch + dt.timedelta(days=d) for d in days.tolist())
+        return replace(
+            widest, lower=lower, upper=upper, format=format, nullable=found.has_missing, provenance="private"
         )
 
     def moment(self) -> Column:

@@ -16,7 +16,7 @@ from syntabula.errors import ArgumentError
 from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.evaluation import Evaluation, Result
 from syntabula.metrics.metric import MetricInfo
-from syntabula.metrics.registry import list_metrics
+from syntabula.metrics.registry import loaded_metrics
 from syntabula.metrics.score import Score
 
 PathLike = str | os.PathLike[str]
@@ -114,7 +114,7 @@ def _result(facts: Facts) -> Result:
         note=str(facts["note"]),
         baselines={name: _number(value) for name, value in facts["baselines"].items()},
     )
-    known = {info.key: info for info in list_metrics()}
+    known = {info.key: info for info in loaded_metrics()[0]}
     # A metric with options of its own, or of another package, is not in the registry here.
     info = known.get(score.metric) or MetricInfo(
         key=score.metric,

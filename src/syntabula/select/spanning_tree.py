@@ -36,8 +36,9 @@ class SpanningTree(Selector):
     columns, one-way counts receive variance 3 d / (2 rho), each of the d - 1 choices is an exponential
     mechanism of epsilon sqrt(8 rho / (3 (d - 1))), and pair counts receive variance 3 (d - 1) / (2 rho).
 
-    Departures from the public code: the weights of the pairs are computed on the compressed domain, and the
-    exact number of records is never used; the total comes from the measurements. The paper compresses
+    As in the public code, the weights of the pairs are computed on the compressed domain, and the exact number of
+    records is never used; the total comes from the measurements. Departures from it: a column of which noise hides every
+    code stays as it is, where the code merges it into one. The paper compresses
     by merging all codes that noise hides into one; by default they are joined to groups large enough
     for pairs (`coarsen`), which is also post-processing and more accurate at small budgets.
 

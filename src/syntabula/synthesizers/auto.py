@@ -151,6 +151,8 @@ def chosen_without_privacy(
                 f"{offer.key} was left out, as the extra {offer.extra!r} ({offer.module}) is not installed"
             )
             continue
+        if auto.progress is not None:
+            auto.progress(f"choose a method: plan {offer.key}", 0.0)
         method = _made(auto, selector, offer.key)
         plan = plan_of(method, table)
         largest = max((step.memory_mb for step in plan.steps), default=0.0)

@@ -47,15 +47,19 @@ class Drawing:
         if given is not None:
             if n is not None or where is not None:
                 raise ArgumentError("given already defines the rows to draw; leave out n and where")
+            from syntabula.synthesizers.given_texts import as_spelled
+
             if self.rules is not None:
                 from syntabula.synthesizers.ruled_completion import RuledCompletion
 
                 ruled = RuledCompletion.of(self.rules, self.codec, self.model, given)
-                return ruled.n_rows, ruled.draw
+                return ruled.n_rows, as_spelled(ruled.draw, ruled.given, given, self.rules.schema)
             from syntabula.synthesizers.completion import Completion
 
             completion = Completion.of(self.codec, self.model, given)
-            return completion.n_rows, completion.draw
+            return completion.n_rows, as_spelled(
+                completion.draw, completion.columns, given, self.codec.schema
+            )
         if where is None:
             return _checked_rows(max(0, round(self.model.total)) if n is None else n), self.rows
         if self.rules is not None:

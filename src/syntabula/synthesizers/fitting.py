@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syntabula._version import __version__
-from syntabula.errors import CoercionWarning, DataError, warn_caller
+from syntabula.errors import CoercionWarning, warn_caller
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
@@ -34,11 +34,19 @@ from syntabula.synthesizers.plan import (
     preparation_of,
     unit_of,
 )
-from syntabula.synthesizers.reading import counted_columns, encoded, opened, stored_types, to_find, untyped
+from syntabula.synthesizers.reading import (
+    counted_columns,
+    encoded,
+    finite,
+    learned,
+    opened,
+    stored_types,
+    to_find,
+    untyped,
+)
 from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Learner, RestrictedLearner, Settings, TableFacts
 from syntabula.table.coding.codec import Codec
-from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.at_work import learned_part, row_rules
@@ -150,12 +158,14 @@ def fit_table(
 
         source, units = limited(source, schema, unit_key_of(noise), limit_mb=method.memory_mb)
     rules, declared = row_rules(schema), schema
+    is_exact = budget_of(method).currency == "none"
+    if isinstance(source, RawTable | RawParts) and not types_found:
+        source = finite(source, declared, tell=is_exact)
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
         schema = rules.learned_schema
         if isinstance(source, RawTable | RawParts) and not types_found:
-            source = _learned(rules, source, strict=strict)
-    is_exact = budget_of(method).currency == "none"
+            source = learned(rules, source, strict=strict)
     facts = TableFacts(
         schema=schema,
         physical=stored_types(source),
@@ -181,7 +191,8 @@ def fit_table(
     table: RawTable | RawParts
     if text is not None:
         typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
-        table = typed if rules is None else _learned(rules, typed, strict=strict)
+        typed = finite(typed, declared, tell=is_exact)
+        table = typed if rules is None else learned(rules, typed, strict=strict)
     else:
         assert isinstance(source, RawTable | RawParts)
         table = source
@@ -269,42 +280,6 @@ def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
     from syntabula.table.rules.impossible import possible_cells
 
     return learner.with_possible({found.clique: found.cells for found in possible_cells(rules, codec)})
-
-
-def _learned(rules: RowRules, table: RawTable | RawParts, *, strict: bool) -> RawTable | RawParts:
-    """Return what is learned of a table; warns of rules that some of its rows break.
-
-    Raises:
-        DataError: If strict, and a row breaks a rule or a value of a column in an order is out of bounds.
-    """
-    if isinstance(table, RawParts):
-        from syntabula.table.parts.learned_parts import RulesFold, learned_parts
-
-        fold = RulesFold(rules)
-        state = table.fold(fold)
-        _tell_of_rules(fold.broken(state), fold.clipped(state), strict=strict)
-        return learned_parts(table, rules)
-    broken = [rule for rule, rows in rules.broken_by(table.columns, table.n_rows).items() if rows.any()]
-    learned, clipped = rules.learned_table(table)
-    _tell_of_rules(broken, clipped, strict=strict)
-    return learned
-
-
-def _tell_of_rules(broken: Sequence[str], clipped: dict[str, int], *, strict: bool) -> None:
-    """Warn of rules that some rows break, and of values out of bounds; refuse them if strict."""
-    outside = Coercions(clipped=clipped).describe()
-    if broken:
-        outside.append(
-            f"rules that some rows of the table break: {'; '.join(broken)}. Synthetic rows satisfy them all the same; "
-            "`syntabula evaluate --schema` gives the share of rows that break each"
-        )
-    if strict and outside:
-        raise DataError(
-            f"strict reading failed. {'; '.join(outside)}. Correct the table or the rules, or read without strict. This "
-            "failure depends on the data and is not covered by the privacy guarantee"
-        )
-    for sentence in outside:
-        warn_caller(CoercionWarning(sentence))
 
 
 def _with_found(rules: RowRules, declared: Schema, learned: Schema, names: Iterable[str]) -> RowRules:

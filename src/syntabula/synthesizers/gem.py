@@ -27,12 +27,15 @@ class GEM(Marginal):
     schema. Time: a minute; memory: the network, and the counts of all pairs. Needs torch; a GPU helps.
     Choose it to compare with: MargNet learns more for the same budget.
 
-    Departures from the paper: see CellQueries for the number of records. The network of the last round is
-    sampled, not an average of the last ones. A step counts all cells whose error is at least half the largest;
-    the public code takes at most a hundred of them. A round ends when every error is below half the largest at
-    its start; the public code's threshold is half the mean of that and of earlier rounds' errors. The network's
-    blocks have 256 units and the learning rate is constant; the code's width depends on the table, and its
-    learning rate falls within a round.
+    Departures from the paper: see CellQueries for the number of records; the counts of the column that tells it are
+    fitted as the chosen cells are. The network of the last round is sampled, not an average of the last ones.
+    A step counts all cells whose error is at least half the largest of late; the public code takes at most a hundred of
+    them, above a threshold that stays for a round. A round ends when every error is below half the largest at its
+    start, when noise explains all errors, or when fifty steps improve the largest by less than a thousandth; the public
+    code's threshold is half the mean of that and of earlier rounds' errors, and nothing else ends its rounds. Answers are
+    not clipped to what fractions can be, which would raise those of cells without records. The network's blocks have
+    256 units and the learning rate is constant; the code's width depends on the table, and its learning rate falls
+    within a round.
     """
 
     key: ClassVar[str] = "gem"

@@ -79,5 +79,15 @@ class RAPPlusPlus(Marginal):
     key: ClassVar[str] = "rap++"
     paper: ClassVar[str] = "Vietri et al. 2022"
 
-    selector: TopQ = field(default_factory=_with_thresholds)
-    model: RelaxedProjection = tunable_part(_sparse, learning_rate=Range(low=0.002, high=0.05, log=True))
+    selector: TopQ = tunable_part(
+        _with_thresholds,
+        n_thresholds=Range(low=20_000, high=2_000_000, log=True),
+        threshold_rounds=Range(low=10, high=100, log=True),
+    )
+    model: RelaxedProjection = tunable_part(
+        _sparse,
+        n_rows=Range(low=256, high=4096, log=True),
+        # From 5 to 50 steps at each steepness.
+        iterations=Range(low=55, high=550, log=True),
+        learning_rate=Range(low=0.002, high=0.05, log=True),
+    )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, CoercionWarning, DataError, warn_caller
 from syntabula.marginals.counting import CountingEngine, engine_for
 from syntabula.privacy.units import LateUnits, Units
+from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import TEXT_FORMATS, PhysicalType, RawTable
 from syntabula.table.read import may_have_parts, needs_parts, parts_of, read
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
     from syntabula.table.coding.codec import Codec
-    from syntabula.table.coding.column_codes import Coercions
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.parts.encoded_parts import EncodedParts
     from syntabula.table.parts.found_parts import FoundParts
     from syntabula.table.parts.points import CountedColumns
     from syntabula.table.parts.text_parts import TextParts
+    from syntabula.table.rules.row_rules import RowRules
 
 
 def opened(
@@ -133,6 +134,58 @@ def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | 
 
         return found_parts(parts, LEVELS, frozenset(filter(is_key_name, parts.stored)))
     return prepared.counted_columns(parts, parts.schema)
+
+
+def finite(table: RawTable | RawParts, schema: Schema | None, *, tell: bool) -> RawTable | RawParts:
+    """Return a table whose infinite numbers count as missing where bounds are found, or cells may be missing.
+
+    With `tell`, a warning says so of undeclared columns; without noise, so not under a budget.
+    """
+    if is_whole(schema) and not any(column.nullable for column in schema.columns.values()):
+        return table
+    from syntabula.table.finite import finite_parts, finite_table
+
+    return (
+        finite_parts(table, tell=tell)
+        if isinstance(table, RawParts)
+        else finite_table(table, schema, tell=tell)
+    )
+
+
+def learned(rules: RowRules, table: RawTable | RawParts, *, strict: bool) -> RawTable | RawParts:
+    """Return what is learned of a table; warns of rules that some of its rows break.
+
+    Raises:
+        DataError: If strict, and a row breaks a rule or a value of a column in an order is out of bounds.
+    """
+    if isinstance(table, RawParts):
+        from syntabula.table.parts.learned_parts import RulesFold, learned_parts
+
+        fold = RulesFold(rules)
+        state = table.fold(fold)
+        _tell_of_rules(fold.broken(state), fold.clipped(state), strict=strict)
+        return learned_parts(table, rules)
+    broken = [rule for rule, rows in rules.broken_by(table.columns, table.n_rows).items() if rows.any()]
+    learned, clipped = rules.learned_table(table)
+    _tell_of_rules(broken, clipped, strict=strict)
+    return learned
+
+
+def _tell_of_rules(broken: Sequence[str], clipped: dict[str, int], *, strict: bool) -> None:
+    """Warn of rules that some rows break, and of values out of bounds; refuse them if strict."""
+    outside = Coercions(clipped=clipped).describe()
+    if broken:
+        outside.append(
+            f"rules that some rows of the table break: {'; '.join(broken)}. Synthetic rows satisfy them all the same; "
+            "`syntabula evaluate --schema` gives the share of rows that break each"
+        )
+    if strict and outside:
+        raise DataError(
+            f"strict reading failed. {'; '.join(outside)}. Correct the table or the rules, or read without strict. This "
+            "failure depends on the data and is not covered by the privacy guarantee"
+        )
+    for sentence in outside:
+        warn_caller(CoercionWarning(sentence))
 
 
 def encoded(

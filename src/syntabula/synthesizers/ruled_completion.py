@@ -118,8 +118,10 @@ class RuledCompletion:
         moved = False
         for name in self.near:
             close = self._close(name, columns[name], given[name])
-            found = self.rules.anchored(name, columns, given[name])
-            if found is not None and found[0] not in given:
+            # A given one among several that this is a distance from would not move with the others.
+            fixed = given.keys() & {*self.rules.compiled.distances[name].columns}
+            found = None if fixed else self.rules.anchored(name, columns, given[name])
+            if found is not None:
                 anchor, values, allowed = found
                 place(drawn, {anchor: values}, *[np.flatnonzero(close & allowed)] * 2)
                 moved = True

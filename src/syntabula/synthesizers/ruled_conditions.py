@@ -16,6 +16,7 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.raw import RawColumn
+from syntabula.table.rules.implied import implied_start
 from syntabula.table.rules.row_rules import RowRules
 
 _TRIED = 50_000
@@ -84,7 +85,9 @@ def _split(rules: RowRules, codec: Codec, where: object) -> tuple[dict[str, Any]
             computed[name] = allowed(name, column, condition)
         else:
             plain[name] = condition
-    return plain, computed
+    # What these imply for learned columns makes most rows satisfy them that else would be discarded.
+    implied = [implied_start(rules, name, condition) for name, condition in computed.items()]
+    return dict(filter(None, implied)) | plain, computed
 
 
 def _drawn(codec: Codec, model: Model) -> Draw:

@@ -45,7 +45,7 @@ from syntabula.table.schema.columns import (
     time_zone,
 )
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
-from syntabula.table.schema.text_formats import NumberFormat, fitted_format
+from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
 
 MOST_CODES = 200
 """Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
@@ -160,7 +160,8 @@ def _in_format(column: Column, format: str | None) -> Column:
         return column
     match column:
         case Date():
-            return replace(column, format=format)
+            resolution: Any = resolution_of(format)
+            return replace(column, format=format, resolution=resolution)
         case Time(format="1435"):
             return column
         case Datetime() | Time():
@@ -280,19 +281,17 @@ def _note_of_codes(n_distinct: int, n_values: int, width: float) -> str | None:
 
 def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
     finite = values[np.isfinite(values)]
-    note = (
-        None
-        if finite.size == values.size
-        else "holds infinite values, which are clipped to the nearest bound"
-    )
+    note = None
+    if finite.size < values.size:
+        nullable, note = True, "holds infinite values, which count as missing"
     if not finite.size:
         return Numeric(0.0, 0.0, nullable=nullable, provenance="observed"), note or NO_VALUES
     low, high = float(finite.min()), float(finite.max())
     whole = bool((np.rint(finite) == finite).all()) and max(abs(low), abs(high)) <= 2**53
-    if whole and nullable and note is None:
+    if whole and nullable:
         # Integers become floats if one is missing.
         column, inner = _whole(name, finite.astype(np.int64), nullable)
-        return column, inner or "holds only whole numbers, so it is treated as integer"
+        return column, note or inner or "holds only whole numbers, so it is treated as integer"
     decimals = _decimals(finite, max(abs(low), abs(high)))
     width = math.inf if decimals is None else (high - low) * 10.0**decimals
     note = note or _note_of_codes(np.unique(finite).size, finite.size, width)

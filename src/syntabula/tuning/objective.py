@@ -86,6 +86,8 @@ class Objective:
         for info, metric in chosen:
             compared = tables if "holdout" in info.needs else unseen
             result = score_tables(compared, [(info, metric)], seed=seed)[0]
+            if result.fault:
+                raise ArgumentError(result.fault)
             found[result.score.metric] = result.score.value
         return found
 

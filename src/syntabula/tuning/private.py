@@ -34,7 +34,7 @@ from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.at_work import learned_part
-from syntabula.table.schema.schema import SchemaSource, as_schema, is_whole
+from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, columns_listed, is_whole
 from syntabula.tuning.presets import space_for
 from syntabula.tuning.space import check_space, with_values
 
@@ -114,11 +114,7 @@ def tune_privately(
     if given.journal is not None:
         raise ArgumentError("a private search takes no journal; leave it out")
     declared = as_schema(schema)
-    if not is_whole(declared) or declared.observed_columns:
-        raise SchemaError(
-            "a private search needs a schema that declares all columns independently of the table: without "
-            "`others: find`, and no column of `provenance: observed`"
-        )
+    _check_public(declared)
     tried = space_for(given, space)
     check_space(given, tried)
     if "epochs" in tried:
@@ -151,6 +147,26 @@ def tune_privately(
         assert failed is not None
         raise failed
     return best
+
+
+def _check_public(schema: Schema) -> None:
+    """Refuse a schema that leaves domains to be found, or has some that were read off the table.
+
+    Scores of trials are comparable only on one domain, and a domain found in each trial would differ from the others.
+    """
+    lacks = []
+    if not is_whole(schema):
+        lacks.append("it has `others: find`; declare these columns too")
+    if schema.observed_columns:
+        lacks.append(
+            f"the domains of {columns_listed(schema.observed_columns)} were read off the table; replace them with public "
+            "facts and mark them `provenance: public`"
+        )
+    if lacks:
+        raise SchemaError(
+            "a private search needs a schema that declares all columns independently of the table, as all trials are "
+            f"scored on the same domain, but {', and '.join(lacks)}. `syntabula schema` drafts all columns of a table"
+        )
 
 
 @contextmanager

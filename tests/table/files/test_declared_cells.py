@@ -31,6 +31,7 @@ from syntabula.table.schema.columns import (
     Identifier,
     Numeric,
 )
+from syntabula.table.schema.time_columns import Period
 
 DAYS = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
 MOMENTS = (dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31))
@@ -347,6 +348,10 @@ def day(format: str) -> Date:
     return Date(FIRST, LAST, nullable=True, format=format)
 
 
+def period(format: str, resolution: Period) -> Date:
+    return Date(FIRST, LAST, nullable=True, format=format, resolution=resolution)
+
+
 def time(format: str, **other: object) -> Datetime:
     return Datetime(START, END, nullable=True, format=format, **other)
 
@@ -361,6 +366,11 @@ CASES: list[tuple[Column, list[str]]] = [
     (day("%d.%m.%y"), ["31.12.20", "05.01.99"]),
     (day("%Y%m%d"), ["20201231", "19990105"]),
     (day("%b-%Y"), ["Dec-2011", "Jan-2012"]),
+    (period("%Y-%m", "month"), ["2011-12", "2012-01"]),
+    (period("%b %Y", "month"), ["Dec 2011", "Jan 2012"]),
+    (period("%Y-Q%q", "quarter"), ["2011-Q4", "2012-Q1"]),
+    (period("%q/%Y", "quarter"), ["4/2011", "1/2012"]),
+    (period("%G-W%V", "week"), ["2020-W53", "2021-W01"]),
     (day("%d %B %Y"), ["31 December 2020", "05 May 2021"]),
     (time("%Y-%m-%d %H:%M:%S"), ["2013-08-13 06:03:42", "2013-08-13 00:00:00"]),
     (time("%Y-%m-%d %H:%M", resolution="minute"), ["2013-08-13 06:03", "2013-08-13 00:00"]),

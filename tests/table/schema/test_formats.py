@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import syntabula as st
@@ -40,12 +41,47 @@ def test_wrong_ones_of_days_are_refused() -> None:
         ("%d/%m/%Y %H", "has the directive '%H'"),
         ("%d/%m", "does not write the year; add %Y"),
         ("%d/%d/%m/%Y", "two directives for the day"),
-        ("%d=%m=%Y", "characters / - . : , T Z _ between its directives; got '='"),
+        ("%d=%m=%Y", "characters / - . : , T Z _ Q W between its directives; got '='"),
         ("%d/%m/%Yé", "got 'é'"),
     ]:
         with pytest.raises(SchemaError, match="format") as caught:
             Date(*DAYS, format=format)
         assert said in str(caught.value)
+
+
+def test_periods_are_written_by_their_own_directives() -> None:
+    for resolution, format, said in [
+        ("month", "%d/%m/%Y", "has the directive '%d'; this kind of column allows %Y, %y, %m"),
+        ("quarter", "%Y-%m", "has the directive '%m'"),
+        ("quarter", "%Y", "does not write the quarter; add %q"),
+        ("week", "%Y-W%V", "has the directive '%Y'; this kind of column allows %G, %V"),
+        ("week", "%G", "does not write the week; add %V"),
+    ]:
+        with pytest.raises(SchemaError, match="format") as caught:
+            Date(*DAYS, resolution=resolution, format=format)
+        assert said in str(caught.value)
+
+
+def test_days_lie_in_the_periods_of_the_calendar() -> None:
+    days = np.arange(-40_000, 40_000)
+    starts = days.astype("datetime64[D]")
+    firsts = {
+        "month": starts.astype("datetime64[M]").astype("datetime64[D]"),
+        "quarter": np.array(
+            [np.datetime64(f"{d.year:04d}-{d.month - (d.month - 1) % 3:02d}-01") for d in starts.tolist()]
+        ),
+        "week": np.array(
+            [d - dt.timedelta(days=d.weekday()) for d in starts.tolist()], dtype="datetime64[D]"
+        ),
+    }
+    for resolution, expected in firsts.items():
+        column = Date(dt.date(1800, 1, 1), dt.date(2100, 1, 1), resolution=resolution)
+
+        points = column.points(days, "date")[0]
+
+        assert (column.values(points)[0] == expected.astype(np.int64)).all()
+        assert (np.diff(points) >= 0).all()
+        assert set(np.diff(points).tolist()) == {0, 1}
 
 
 def test_wrong_ones_of_times_are_refused() -> None:

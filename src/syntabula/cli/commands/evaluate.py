@@ -103,6 +103,9 @@ def evaluate(
         with output(out, force=force) as temporary:
             found.write(temporary)
     console.result(found.text(), found.to_json())
+    if found.faults:
+        more = f" (and {len(found.faults) - 1} more)" if len(found.faults) > 1 else ""
+        raise CommandError(f"not all scores were computed: {found.faults[0]}{more}", Exit.NO_RESULT)
 
 
 def _baselines(given: list[str] | None) -> tuple[str, ...]:

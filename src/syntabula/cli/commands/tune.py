@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote as quoted
 from typing import Annotated, Any
 
 import typer
@@ -194,7 +195,12 @@ def _tune_privately(
 
     schema = request.schema()
     if schema is None:
-        raise CommandError("--private needs --schema with all columns", Exit.ARGUMENTS)
+        raise CommandError(
+            f"--private needs --schema with all columns; draft it with `syntabula schema {quoted(str(table))} --out "
+            "schema.yaml`, replace its bounds and categories with what is known without the table, and mark the columns "
+            "`provenance: public`",
+            Exit.ARGUMENTS,
+        )
     inputs = (table, request.schema_file, request.options_file)
     check_outputs({"--out": out, "--release": release}, inputs=inputs, force=force)
     method = request.synthesizer()

@@ -56,7 +56,8 @@ def _texts(column: Column, bins: Bins | None) -> list[str]:
 def _ordered_texts(column: Ordered, bins: Bins) -> list[str]:
     starts = [int(edge) for edge in bins.edges[:-1]] if bins.integer else []
     if isinstance(column, Date):
-        return [str(np.datetime64(start, "D")) for start in starts]
+        days, _ = column.values(np.array(starts, dtype=np.int64))
+        return [str(np.datetime64(int(day), "D")) for day in days]
     if isinstance(column, Time):
         moments = [_EPOCH + dt.timedelta(microseconds=s * MICROSECONDS[column.resolution]) for s in starts]
         return [moment.time().isoformat() for moment in moments]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.roundness import Roundness, with_atoms
-from syntabula.bins.scale import even_bins
+from syntabula.bins.scale import Scale, even_bins
 from syntabula.bins.uniform import Bins, Spread, UniformBins
 from syntabula.errors import DataError, SchemaError
 from syntabula.marginals.domain import Domain, EncodedTable, code_dtype
@@ -118,12 +118,16 @@ class Codec:
         """
         UniformBins(bins)
         chosen = dict(fitted or {})
+        # Many columns have the same: flags in numbers, percentages, and all whose domain is only guessed.
+        even: dict[tuple[int, Any, Any, bool, Scale | None], Bins] = {}
         for name, column in schema.columns.items():
             if isinstance(column, Ordered) and name not in chosen:
                 lower, upper, integer = column.span()
                 count = bins if column.bins is None else column.bins
-                even = even_bins(count, lower, upper, integer=integer, scale=column.scale())
-                chosen[name] = with_atoms(even, column.declared_atoms)
+                facts = (count, lower, upper, integer, column.scale())
+                if facts not in even:
+                    even[facts] = even_bins(*facts[:3], integer=integer, scale=facts[4])
+                chosen[name] = with_atoms(even[facts], column.declared_atoms)
         return cls(schema, chosen, spreads or {}, roundness or {}, unit_sizes)
 
     def encode(

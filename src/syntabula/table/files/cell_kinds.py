@@ -51,16 +51,19 @@ _OTHER_DAYS = tuple(
     for separator, clock, order, padding in product(_SEPARATORS, _CLOCKS, _ORDERS, _PADDINGS)
 )
 
+_PERIODS = {"month": "%Y-%m", "dashed quarter": "%Y-Q%q", "quarter": "%YQ%q", "week": "%G-W%V"}
+
 CELL_KINDS = (
     *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, "slashed day",
-    _DIGITS[0], *_OTHER_DAYS, "text",
+    _DIGITS[0], *_OTHER_DAYS, *_PERIODS, "month or season", "text",
 )  # fmt: skip
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
 Nobody can tell whether 1,234 means thousands or thousandths. Padded numbers have two decimals, the last of which is
 zero. Days with other separators show by a number above 12 which part is the month; if neither does, either may come
 first. Bare ones have a day or month of one digit. Padded clocks are digits such as 0905; whole numbers such as 1145
-may be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31.
+may be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or
+the season that began in 2009.
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
@@ -76,6 +79,10 @@ _REAL = (
     rf"{_SIGNED}|[+-]?((0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
     r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
 )
+_YEAR = "(1[5-9]|2[01])[0-9]{2}"
+_MONTH = f"{_YEAR}-(0[1-9]|1[0-2])"
+_IS_SEASON = "(substr({0}, 3, 2)::INT + 1) % 100 = substr({0}, 6, 2)::INT"
+_IS_WEEK = "strftime(try_strptime({0}, '%G-W%V'), '%G-W%V') = {0}"
 _GROUPED = r"[+-]?[1-9][0-9]{0,2}"
 _OF_CLOCK = (
     r" ([01]?[0-9]|2[0-3]):[0-5][0-9]",
@@ -151,6 +158,11 @@ def kind_of(cell: str) -> str:
         "bare clock of seconds": matches(cell, r"[0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"),
         "padded clock": matches(cell, "0[0-9][0-5][0-9]"),
         "slashed day": f"({matches(cell, _SLASHED)} AND TRY_CAST(replace({cell}, '/', '-') AS DATE) IS NOT NULL)",
+        "month or season": f"({matches(cell, _MONTH)} AND {_IS_SEASON.format(cell)})",
+        "month": matches(cell, _MONTH),
+        "dashed quarter": matches(cell, rf"{_YEAR}-Q[1-4]"),
+        "quarter": matches(cell, rf"{_YEAR}Q[1-4]"),
+        "week": f"({matches(cell, rf'{_YEAR}-W(0[1-9]|[1-4][0-9]|5[0-3])')} AND {_IS_WEEK.format(cell)})",
     }
     cases = " ".join(f"WHEN {test} THEN {_AT[kind]}" for kind, test in tests.items())
     days = " ".join(_other_day(cell, separator) for separator in _SEPARATORS)
@@ -247,6 +259,13 @@ _FORMS = (
         frozenset({"padded clock", "late whole clock"}),
     ),
     Form(frozenset({"slashed day"}), _TYPES["day"], {"slashed day": "%Y/%m/%d"}),
+    Form(
+        frozenset({"month", "month or season"}),
+        _TYPES["day"],
+        dict.fromkeys(("month", "month or season"), "%Y-%m"),
+        frozenset({"month"}),
+    ),
+    *(Form(frozenset({kind}), _TYPES["day"], {kind: format}) for kind, format in [*_PERIODS.items()][1:]),
 )
 _OF_COMMA = Form(frozenset({*_SHORT, *_COMMA}), replace(_TYPES["number"], format="1234,5"), {})
 _BY_COMMA = Form(

@@ -21,6 +21,7 @@ empty cell is the empty string. Any other cell is unreadable, and the codec trea
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
@@ -34,12 +35,14 @@ from syntabula.table.frames.object_columns import object_array, to_objects
 from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import Identifier, Ordered
 from syntabula.table.schema.schema import Schema
-from syntabula.table.schema.text_formats import NumberFormat
+from syntabula.table.schema.text_formats import NumberFormat, quarter_pattern
 from syntabula.table.schema.time_columns import MICROSECONDS, microseconds, time_zone
 
 _PLAIN_TIME = "%Y-%m-%d %H:%M:%S.%f"
 _PLAIN_CLOCK = "%H:%M:%S.%f"
 _UNREADABLE = "'?'"
+_QUARTER = "{q}"
+"""Stands for the quarter in formats of the database, which has none."""
 
 
 def plain(cell: str, physical: PhysicalType) -> str:
@@ -55,7 +58,7 @@ def plain(cell: str, physical: PhysicalType) -> str:
     if physical.format is None:
         return cell
     if physical.kind in ("date", "datetime", "time"):
-        time = f"try_strptime({cell}, {quoted(physical.format)})"
+        time = _time_in(cell, physical.format)
         zone = "Z" if physical.format.endswith("Z") else ""
         usual = _PLAIN_CLOCK if physical.kind == "time" else _PLAIN_TIME + zone
         return f"coalesce(strftime({time}, {quoted(usual)}), {cell})"
@@ -67,6 +70,21 @@ def plain(cell: str, physical: PhysicalType) -> str:
     fits = f"regexp_full_match({cell}, {quoted(form.pattern)})"
     is_gap = f"{cell} IS NULL OR lower({cell}) = 'nan'"
     return f"CASE WHEN {is_gap} THEN {cell} WHEN {fits} THEN {number} ELSE {_UNREADABLE} END"
+
+
+def _time_in(cell: str, format: str) -> str:
+    """Return the SQL of the time that a cell writes in a format; null if it is not in it."""
+    if "%q" not in format:
+        return f"try_strptime({cell}, {quoted(format)})"
+    # DuckDB reads no quarters.
+    pattern = quarter_pattern(format)
+    parts = sorted(("year", "quarter"), key=lambda name: pattern.index(f"?P<{name}>"))
+    bare = re.sub(r"\?P<[a-z]+>", "", pattern)
+    year, quarter = (
+        f"regexp_extract({cell}, {quoted(bare)}, {parts.index(name) + 1})::INTEGER"
+        for name in ("year", "quarter")
+    )
+    return f"CASE WHEN {matches(cell, bare)} THEN make_timestamp({year}, 3 * {quarter} - 2, 1, 0, 0, 0) END"
 
 
 def formatted(column: RawColumn, physical: PhysicalType) -> NDArray[Any]:
@@ -87,11 +105,13 @@ def formatted(column: RawColumn, physical: PhysicalType) -> NDArray[Any]:
 def _times(values: NDArray[np.int64], format: str, places: int | None) -> NDArray[Any]:
     # DuckDB has a directive of its own for three decimals of a second.
     written = format.replace("%f", "%g") if places == 3 else format
+    time = "make_timestamp(v)"
+    text = f"strftime({time}, {quoted(written)})"
+    if "%q" in written:
+        text = f"replace({text.replace('%q', _QUARTER)}, '{_QUARTER}', quarter({time})::VARCHAR)"
     with connection() as database:
         database.register("times", {"v": values})
-        texts = database.execute(
-            f"SELECT strftime(make_timestamp(v), {quoted(written)}) AS t FROM times"
-        ).fetchnumpy()["t"]
+        texts = database.execute(f"SELECT {text} AS t FROM times").fetchnumpy()["t"]
     return np.ma.getdata(texts).astype(object)
 
 

@@ -65,10 +65,15 @@ def _in_bounds(column: Ordered, values: NDArray[Any], kind: PhysicalKind) -> Fla
         points, unit = column.grid(), MICROSECONDS[column.resolution]
         since = column.since_midnight(values, kind)[0]
         return np.asarray((since >= points[0] * unit) & (since < (points[1] + 1) * unit))
+    elif isinstance(column, Date):
+        days = values // MICROSECONDS["day"] if kind == "datetime" else values
+        (first, last), periods = column.grid(), column.periods(days)
+        return np.asarray((periods >= first) & (periods <= last))
     else:
         numbers = values if kind == "datetime" else values * MICROSECONDS["day"]
         lower, upper = bound_as_number(column, "lower"), bound_as_number(column, "upper")
-        unit = MICROSECONDS[column.resolution if isinstance(column, Datetime) else "day"]
+        assert isinstance(column, Datetime)
+        unit = MICROSECONDS[column.resolution]
         return np.asarray((numbers >= lower) & (numbers < upper + unit))
     return np.asarray((numbers >= lower - slack) & (numbers <= upper + slack))
 
@@ -95,7 +100,8 @@ def equal_cells(column: Column, computed: RawColumn, raw: RawColumn) -> Flags:
 def bound_as_number(column: Ordered, side: str) -> Any:
     """Return a bound as a number; of days and times, in microseconds since 1970."""
     if isinstance(column, Date):
-        return column.grid()[side == "upper"] * MICROSECONDS["day"]
+        day = column.first_days(np.array(column.grid()))[int(side == "upper")]
+        return int(day) * MICROSECONDS["day"]
     if isinstance(column, Datetime):
         return column.grid()[side == "upper"] * MICROSECONDS[column.resolution]
     return getattr(column, side)

@@ -216,7 +216,7 @@ def _family(column: Ordered) -> Hashable:
         return "numeric", column.unit, column.grid() is None
     if isinstance(column, Datetime):
         return "datetime", column.resolution, column.timezone
-    return "date" if isinstance(column, Date) else None
+    return ("date", column.resolution) if isinstance(column, Date) else None
 
 
 def _deciding_points(columns: Mapping[str, Ordered], literals: Sequence[str]) -> dict[str, NDArray[Any]]:

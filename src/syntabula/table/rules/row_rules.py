@@ -91,7 +91,7 @@ class RowRules:
             "atoms": None if column.atoms is None else (),
         }
         if not isinstance(column, Numeric):
-            unit = self._unit(name)
+            unit = self.unit(name)
             least, most = (bound // unit for bound in self._reach(name, Fraction(unit)))
             return Numeric(int(least), int(most), integer=True, **shared)
         numbers = [c for c in (column, *others) if isinstance(c, Numeric)]
@@ -136,7 +136,7 @@ class RowRules:
         raw = cells[name]
         values, present, clipped = self._numbers(name, raw)
         base = self._base(name, cells)
-        unit = self._unit(name)
+        unit = self.unit(name)
         above = values - base if self.compiled.distances[name].upwards else base - values
         declared = self.distance(name)
         if declared.integer:
@@ -184,7 +184,7 @@ class RowRules:
             return min(bound_as_number(self._ordered(n), "lower") for n in names)
         return max(bound_as_number(self._ordered(n), "upper") for n in names)
 
-    def _unit(self, name: str) -> int:
+    def unit(self, name: str) -> int:
         """Return the unit of a distance: microseconds for days and times, 1 for numbers."""
         units = [
             MICROSECONDS[c.resolution if isinstance(c, Datetime) else "day"]
@@ -288,7 +288,7 @@ class RowRules:
         column, distance = self._ordered(name), cells[name]
         base = self._base(name, cells)
         way = 1 if self.compiled.distances[name].upwards else -1
-        unit = 1 if isinstance(column, Numeric) else self._unit(name)
+        unit = 1 if isinstance(column, Numeric) else self.unit(name)
         return self._as_column(name, base + way * distance.values * unit, distance.missing)
 
     def _as_column(self, name: str, numbers: NDArray[Any], missing: Flags) -> tuple[RawColumn, Flags]:
@@ -311,16 +311,19 @@ class RowRules:
             given: Its values.
 
         Returns:
-            The other column, its values, and which of these its declaration allows; None if it is one of several, or is
-            a distance itself.
+            The other column, its values, and which of these its declaration allows; of several, the one that the others
+            are distances from, so that all move alike. None if it is not one that was learned as it is.
         """
-        columns = self.compiled.distances[name].columns
-        if len(columns) > 1 or columns[0] in self.compiled.distances:
+        distances = self.compiled.distances
+        columns = distances[name].columns
+        starts = [c for c in columns if c not in distances]
+        if len(starts) != 1 or any(not {*distances[c].columns} <= {*columns} for c in {*columns} - {*starts}):
             return None
-        base, _, _ = self._numbers(columns[0], cells[columns[0]])
+        (start,) = starts
+        base, _, _ = self._numbers(start, cells[start])
         (drawn, here, _), (wanted, there, _) = (self._numbers(name, raw) for raw in (cells[name], given))
         moved = base + np.where(here & there, wanted - drawn, 0)
-        return columns[0], *self._as_column(columns[0], moved, cells[columns[0]].missing)
+        return start, *self._as_column(start, moved, cells[start].missing)
 
     @property
     def checked(self) -> list[str]:

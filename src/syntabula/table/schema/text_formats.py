@@ -119,17 +119,23 @@ def read_number(text: str, format: str | None = None) -> int | float | None:
 _PART_OF = {
     "%Y": "year", "%y": "year", "%m": "month", "%-m": "month", "%b": "month", "%B": "month",
     "%d": "day", "%-d": "day", "%H": "hour", "%-H": "hour", "%I": "hour", "%-I": "hour", "%p": "half",
-    "%M": "minute", "%S": "second", "%f": "fraction",
+    "%M": "minute", "%S": "second", "%f": "fraction", "%q": "quarter", "%G": "year of the week", "%V": "week",
 }  # fmt: skip
 _TOKEN = re.compile(r"%-?[A-Za-z]|.")
 # Text of these alone is never run as a formula by a spreadsheet, because a format begins with a directive.
-_BETWEEN = " /-.:,TZ_"
+_BETWEEN = " /-.:,TZ_QW"
 _COARSE_FIRST = ("hour", "minute", "second", "fraction")
 _IN_WORDS = {
     "year": "%Y", "month": "%m", "day": "%d", "hour": "%H", "half": "%p", "minute": "%M", "second": "%S",
-    "fraction": "%f",
+    "fraction": "%f", "quarter": "%q", "year of the week": "%G", "week": "%V",
 }  # fmt: skip
 DAY_PARTS = ("year", "month", "day")
+PERIOD_PARTS = {
+    "month": ("year", "month"),
+    "quarter": ("year", "quarter"),
+    "week": ("year of the week", "week"),
+}
+"""The parts of a format that write periods longer than a day."""
 CLOCK_PARTS = ("hour", "half", "minute", "second", "fraction")
 FINEST_PART = {
     "day": "day", "hour": "hour", "minute": "minute", "second": "second",
@@ -198,6 +204,31 @@ def fitted_format(format: str, resolution: str) -> str:
     return format
 
 
+def resolution_of(format: str | None) -> str:
+    """Return the period whose first day a format of days writes: day, or month, quarter or ISO week."""
+    if format is None or "%d" in format or "%-d" in format:
+        return "day"
+    return "quarter" if "%q" in format else "week" if "%V" in format else "month"
+
+
 def read_time(text: str, format: str) -> dt.datetime:
-    """Return the time that a text writes in a format, 1900-01-01 where it has no day; raises ValueError."""
-    return dt.datetime.strptime(text, format.replace("%-", "%"))
+    """Return the time that a text writes in a format, 1900-01-01 where it has no day; raises ValueError.
+
+    Of a month, a quarter or an ISO week it is the first day.
+    """
+    plain = format.replace("%-", "%")
+    if "%q" in plain:
+        # Python writes no quarters; their places hold the first month here.
+        first = re.search(quarter_pattern(format), text)
+        if first is None or first[0] != text:
+            raise ValueError
+        return dt.datetime(int(first["year"]), 3 * int(first["quarter"]) - 2, 1)
+    if "%V" in plain:
+        text, plain = f"{text} 1", f"{plain} %u"
+    return dt.datetime.strptime(text, plain)
+
+
+def quarter_pattern(format: str) -> str:
+    """Return the regular expression of the texts of a format of quarters, with groups for year and quarter."""
+    year, quarter = "(?P<year>[0-9]{4})", "(?P<quarter>[1-4])"
+    return re.escape(format).replace("%Y", year).replace("%q", quarter)

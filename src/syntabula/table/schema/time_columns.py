@@ -29,11 +29,13 @@ from syntabula.table.schema.text_formats import (
     CLOCK_PARTS,
     DAY_PARTS,
     FINEST_PART,
+    PERIOD_PARTS,
     check_time_format,
     read_time,
 )
 
 Resolution = Literal["day", "hour", "minute", "second", "millisecond", "microsecond"]
+Period = Literal["day", "week", "month", "quarter"]
 
 MICROSECONDS: dict[str, int] = {
     "day": 86_400_000_000,
@@ -48,40 +50,46 @@ MICROSECONDS: dict[str, int] = {
 MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
+_DAYS_OF_WEEK_0 = 3
 _DAY_WRITTEN = len("2020-01-31")
 _OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")
 
 
 @dataclass(frozen=True)
 class Date(Ordered):
-    """Calendar days between two days, both included.
+    """Calendar days between two days, both included; or weeks, months or quarters, each by its first day.
 
     Attributes:
         lower: First day.
         upper: Last day.
+        resolution: What a value is: a day, an ISO week, a month or a quarter.
         bins: Number of bins, to override the codec's default.
         atoms: Days known to be frequent; each gets a code of its own. See `Numeric`.
         format: How text files write days, by directives of `strptime`, such as "%d/%m/%Y", "%-m/%-d/%Y" without leading
-            zeros, or "%b-%Y" for months; ISO 8601 by default, which is always read.
+            zeros; "%Y-%m" or "%b-%Y" for months, "%Y-Q%q" for quarters and "%G-W%V" for weeks; ISO 8601 by default, which
+            is always read.
 
     Raises:
         SchemaError: If bounds are reversed or not dates, an atom is not a day within them, or the format does not write
-            days.
+            the resolution.
     """
 
     kind: ClassVar[str] = "date"
     lower: dt.date
     upper: dt.date
     _: KW_ONLY
+    resolution: Period = "day"
     bins: int | None = None
     atoms: tuple[dt.date, ...] | None = None
     format: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        declare(self, bins=BIN_COUNT)
+        declare(self, bins=BIN_COUNT, resolution=one_of("day", "week", "month", "quarter"))
         if self.format is not None:
-            check_time_format(self.format, needed=("year", "month"), allowed=DAY_PARTS)
+            # Columns of days may write their months alone.
+            parts = PERIOD_PARTS.get(self.resolution, DAY_PARTS)
+            check_time_format(self.format, needed=parts[:2], allowed=parts)
         for side in ("lower", "upper"):
             object.__setattr__(self, side, _day(side, getattr(self, side)))
         require_order(self.lower <= self.upper)
@@ -89,9 +97,29 @@ class Date(Ordered):
             object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, partial(_day, "an atom")))
 
     def grid(self) -> tuple[int, int]:
-        """First and last day, in days since 1970-01-01."""
-        epoch = _EPOCH.date()
-        return (self.lower - epoch).days, (self.upper - epoch).days
+        """First and last day, in days since 1970-01-01; or the weeks, months or quarters in which they lie, since its."""
+        ends = np.array([self.lower, self.upper], dtype="datetime64[D]").astype(np.int64)
+        first, last = self.periods(ends).tolist()
+        return first, last
+
+    def periods(self, days: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the points of days [n] since 1970-01-01, on the whole grid."""
+        if self.resolution == "day":
+            return days
+        if self.resolution == "week":
+            # 1970 began on a Thursday, in the week 0 that began three days before.
+            return (days.astype(np.int64) + _DAYS_OF_WEEK_0) // 7
+        months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        return months // 3 if self.resolution == "quarter" else months
+
+    def first_days(self, points: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the first day, since 1970-01-01, of each of some points [n]."""
+        if self.resolution == "day":
+            return points
+        if self.resolution == "week":
+            return 7 * points.astype(np.int64) - _DAYS_OF_WEEK_0
+        months = points.astype(np.int64) * (3 if self.resolution == "quarter" else 1)
+        return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column of this stored type cannot be read as days; None if it can."""
@@ -102,7 +130,7 @@ class Date(Ordered):
     @property
     def in_words(self) -> str:
         """What its values are."""
-        return "a day"
+        return f"a {self.resolution}"
 
     @property
     def stored(self) -> PhysicalType:
@@ -112,14 +140,14 @@ class Date(Ordered):
     def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
         """Return days or times as days since 1970-01-01, and how many were clipped; see `Ordered.points`."""
         days = values if kind == "date" else values // MICROSECONDS["day"]
-        return *clip_integers(days, *self.grid()), 0
+        return *clip_integers(self.periods(days), *self.grid()), 0
 
     def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
         """Return days at points, and their type."""
-        return points, PhysicalType("date", "date")
+        return self.first_days(points), PhysicalType("date", "date")
 
     def written(self, value: object) -> tuple[Fraction, Fraction]:
-        """Return the point of a date, a midnight without a zone, or text, twice; see `Ordered.written`.
+        """Return the point in which a date, a midnight without a zone, or text lies, twice; see `Ordered.written`.
 
         Text is in the column's format or in ISO 8601.
         """
@@ -131,8 +159,8 @@ class Date(Ordered):
             value = value.date()
         if not isinstance(value, dt.date):
             raise TypeError
-        day = Fraction((value - _EPOCH.date()).days)
-        return day, day
+        point = Fraction(int(self.periods(np.array([(value - _EPOCH.date()).days]))[0]))
+        return point, point
 
 
 @dataclass(frozen=True)
