@@ -11,6 +11,7 @@ from record_cases import DOMAIN, cell_shares, fitted, learned, records
 
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.record_models.column_order import usual_order
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.loop import Training
 from syntabula.record_models.trees import Tree
@@ -45,17 +46,31 @@ def test_rows_follow_the_records_in_any_order_of_columns() -> None:
         assert np.abs(cell_shares(made) - cell_shares(records())).sum() / 2 < 0.06
 
 
-def test_columns_of_few_codes_come_first_and_those_of_many_as_in_the_table() -> None:
-    domain = Domain(
-        ("fine", "finest", "class", "finer", "sex"), (200, 900, 7, 150, 2), frozenset({"fine", "finer"})
-    )
+def test_named_columns_come_first_and_the_others_in_the_usual_order() -> None:
+    domain = Domain(("fine", "class", "finer", "sex"), (200, 7, 150, 2), frozenset({"fine", "finer"}))
     rng = np.random.default_rng(0)
     table = EncodedTable(domain, tuple(rng.integers(0, size, 300).astype(np.uint16) for size in domain.sizes))
 
     usual, named = fitted("column_trees", table), fitted("column_trees", table, ColumnTrees(first=("finer",)))
 
-    assert usual.order(domain) == ["sex", "class", "fine", "finest", "finer"]
-    assert named.order(domain) == ["finer", "sex", "class", "fine", "finest"]
+    assert usual.order(domain) == usual_order(domain)
+    assert named.order(domain) == ["finer", "sex", "class", "fine"]
+
+
+def test_a_column_of_many_names_takes_away_nothing_from_the_others_and_goes_with_them() -> None:
+    # Planes have one maker each, which decides the seats, and three flights on average, at any time.
+    rng = np.random.default_rng(0)
+    plane, time = (rng.integers(0, size, 3_000).astype(np.uint16) for size in (1_000, 900))
+    maker = (plane % 6).astype(np.uint8)
+    domain = Domain(("time", "maker", "plane", "seats"), (900, 6, 1_000, 110), frozenset({"time", "seats"}))
+    flights = EncodedTable(domain, (time, maker, plane, (maker * 20 + plane % 2).astype(np.uint8)))
+
+    made = fitted("column_trees", flights).sample(3_000, rng)
+
+    _, maker, plane, seats = (made.column(c).astype(int) for c in domain)
+    assert (seats // 20 == maker).all()
+    assert np.mean(plane % 6 == maker) > 0.99
+    assert np.unique(plane).size > 700
 
 
 class TestGiven:

@@ -19,18 +19,19 @@ from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import Codes, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample, whole_model
+from syntabula.record_models.column_order import usual_order
 from syntabula.record_models.determined import determined
 from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
+from syntabula.record_models.many_codes import MOST_DIRECTIONS
 from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
 
 _ROWS_AT_ONCE = 100_000
 _TRIED_ROWS = 50
 _NEAR = 0.02
-_FEW_CODES = 100
 _ATTEMPTS = 5
 _TIMED_ROWS, _TIMED_PREDICTORS, _TIMED_CODES = 2000, 6, 100
-_BYTES_PER_NODE, _BYTES_PER_DONOR, _BYTES_PER_SHARE = 16, 12, 24
+_BYTES_PER_NODE, _BYTES_PER_DONOR, _BYTES_PER_SHARE, _BYTES_PER_PLACE = 16, 12, 24, 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,9 +55,9 @@ class ColumnTrees(LookupModel):
         least_code: Fewest records that have a code, of a leaf in a column without an order and of all in one with: rarer
             ones share their part as in the node above, or are drawn among neighbours. 1 draws all as they are.
         first: Columns that are drawn before the others, in this order. Without a budget the others follow, those of the
-            fewest codes first and those of 100 and more in the order of the table; a trained model then names all
-            columns here. Values given of the columns that come first hold exactly; of others they are met by choosing
-            among rows that are tried.
+            fewest codes first, those of 100 and more in the order of the table, and those of more than `MOST_CLASSES`
+            codes without an order last; a trained model then names all columns here. Values given of the columns that
+            come first hold exactly; of others they are met by choosing among rows that are tried.
     """
 
     kind: ClassVar[str] = "column_trees"
@@ -100,6 +101,8 @@ class ColumnTrees(LookupModel):
             unordered = (domain.size(c) for c in domain if c not in domain.ordered)
             classes = max((size for size in unordered if size <= MOST_CLASSES), default=0)
             numbers += min(n, 2 * n // self.least_leaf) * classes * _BYTES_PER_SHARE
+        if any(c not in domain.ordered and domain.size(c) > MOST_CLASSES for c in domain):
+            numbers += n * MOST_DIRECTIONS * _BYTES_PER_PLACE
         # Half of the records say of each category whether it is drawn again.
         categories = sum(c not in domain.ordered and domain.size(c) <= MOST_CLASSES for c in domain)
         checked = each[False] * growth / 2 * categories * (d - 1)
@@ -123,7 +126,7 @@ class ColumnTrees(LookupModel):
         """
         del training
         trees: list[Tree] = []
-        order = self._few_codes_first(domain)
+        order = [*dict.fromkeys((*self.first, *usual_order(domain)))]
         for position, column in enumerate(order):
             progress(f"{TRAIN}: column {position + 1} of {len(order)}", position / len(order))
             before = order[:position] if records.n_rows else []
@@ -267,14 +270,6 @@ class ColumnTrees(LookupModel):
         lowest = np.searchsorted(middles, middles[places] - _NEAR, side="left")
         highest = np.searchsorted(middles, middles[places] + _NEAR, side="right") - 1
         return lookup.codes[np.minimum(lowest, places)], lookup.codes[np.maximum(highest, places)]
-
-    def _few_codes_first(self, domain: Domain) -> list[str]:
-        """Return all columns, of which those that are not named begin with the ones of fewest codes, up to `_FEW_CODES`.
-
-        A class that comes last is as good as one tree tells it; where it comes first, each number is learned given it.
-        """
-        others = sorted(self.order(domain), key=lambda column: min(domain.size(column), _FEW_CODES))
-        return [*dict.fromkeys((*self.first, *others))]
 
     def order(self, domain: Domain) -> list[str]:
         """Return all columns in the order in which they are drawn.

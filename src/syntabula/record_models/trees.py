@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from syntabula._extras import require
 from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.marginals.splits import ABOVE, BELOW, LEAF, PREDICTOR, check_splits, leaf_nodes, node_of
+from syntabula.record_models.many_codes import places_of_codes
 
 MOST_CLASSES = 50
-"""Codes of a column without an order that splits tell apart; the others, which are rare, count as one there."""
+"""Codes that a column without an order may have for splits to count each apart; of more, similar ones stay together."""
 
 _RANKED_CLASSES = 12
 _PART_OF_SPREADS = 0.5
@@ -142,8 +143,9 @@ def grow(
     """Return the tree of a column, grown on records, of which there must be at least one.
 
     A column with an order gets a regression tree on its ranks among the records and on how far these are from the middle,
-    so that a split may tell means apart or spreads; another gets a classification tree by Gini's index. A predictor
-    without an order is split by the order in which its codes predict the target.
+    so that a split may tell means apart or spreads; another gets a classification tree by Gini's index, or a regression
+    tree on the places of its codes (`places_of_codes`) if these are more than `MOST_CLASSES`. A predictor without an
+    order is split by the order in which its codes predict the target.
 
     Codes without an order that fewer than `least_code` records of a node have share their part of it as they do in the
     node above, those that none has there included. So a row has no code because one record alone had it among others
@@ -168,7 +170,11 @@ def grow(
         seed: Decides between equally good splits.
     """
     classes = _ranks(target, n_codes) if ordered else _classes(target, n_codes)
-    scores = (classes - classes.mean())[:, None] if ordered else _scores(classes.astype(np.intp))
+    by_place = bool(predictors) and not ordered and n_codes > MOST_CLASSES
+    if by_place:
+        scores = places_of_codes(target, n_codes, predictors, sizes, ordered_predictors)
+    else:
+        scores = (classes - classes.mean())[:, None] if ordered else _scores(classes.astype(np.intp))
     ranks = [
         np.arange(size, dtype=np.int32) if is_ordered else _order(codes, size, scores)
         for codes, size, is_ordered in zip(predictors, sizes, ordered_predictors, strict=True)
@@ -177,9 +183,9 @@ def grow(
         nodes, leaves = np.array([[LEAF, 0, 0, 0]], dtype=np.int32), np.zeros(len(target), dtype=np.intp)
     else:
         trees = require("sklearn.tree", "evaluate")
-        kind = trees.DecisionTreeRegressor if ordered else trees.DecisionTreeClassifier
-        told = _means_and_spreads(classes) if ordered else classes
-        impurity = float(told.var(axis=0).mean()) if ordered else _gini(classes)
+        kind = trees.DecisionTreeRegressor if ordered or by_place else trees.DecisionTreeClassifier
+        told = scores if by_place else _means_and_spreads(classes) if ordered else classes
+        impurity = float(told.var(axis=0).mean()) if ordered or by_place else _gini(classes)
         table = np.stack([r[c] for r, c in zip(ranks, predictors, strict=True)], axis=1).astype(np.float32)
         grown = kind(
             min_samples_leaf=least_leaf,
@@ -329,10 +335,10 @@ def _means_and_spreads(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _classes(codes: Codes, size: int) -> NDArray[np.float64]:
-    """Return the codes [n] numbered from the most frequent, all rare ones alike."""
+    """Return the codes [n] numbered from the most frequent."""
     number = np.empty(size, dtype=np.intp)
     number[np.argsort(-np.bincount(codes, minlength=size), kind="stable")] = np.arange(size)
-    return np.minimum(number, MOST_CLASSES - 1)[codes].astype(np.float64)
+    return number[codes].astype(np.float64)
 
 
 def _gini(classes: NDArray[np.float64]) -> float:

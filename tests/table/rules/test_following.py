@@ -60,6 +60,19 @@ class TestPartsOfADay:
 
         assert derived(frame) == {"hour": 'hour("at")', "day": '"at"::DATE'}
 
+    @pytest.mark.thorough
+    def test_clock_times_have_hours_and_minutes_however_they_are_written(self):
+        rng = np.random.default_rng(0)
+        hour, minute = rng.integers(0, 24, 400), rng.integers(0, 60, 400)
+        for at, hours in (
+            (hour * 100 + minute, '"at" // 100'),
+            ([f"{h:02}:{m:02}" for h, m in zip(hour, minute, strict=True)], 'hour("at")'),
+        ):
+            found = derived({"at": at, "hour": hour, "minute": minute})
+
+            assert found["hour"] == hours
+            assert {*found} == {"hour", "minute"}
+
     def test_missing_days_have_missing_parts(self):
         day = days()
         day[::7] = None

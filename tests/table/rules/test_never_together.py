@@ -120,3 +120,23 @@ def test_a_release_satisfies_what_was_proposed():
     made = st.MST(epsilon=0.1, allow_observed=True, seed=0).fit(frame, ruled).sample(seed=0)
 
     assert not ((made["net"] == "none") & (made["extra"] != "none")).any()
+
+
+def test_columns_missing_together_say_of_no_value_that_the_others_are_present() -> None:
+    rng = np.random.default_rng(0)
+    gone = rng.random(N) < 0.2
+    frame = {name: pd.Series(rng.choice([*"abc"], N)).mask(gone) for name in ("maker", "model")}
+    frame["engine"] = pd.Series(rng.choice([*"xyz"], N)).mask(gone | (rng.random(N) < 0.3))
+
+    assert required(frame) == ["""not ("maker" IS NULL and "engine" IS NOT NULL)"""]
+
+
+def test_names_that_two_columns_share_and_no_row_has_twice_differ() -> None:
+    rng = np.random.default_rng(0)
+    home = rng.integers(0, 12, N)
+    guest = (home + rng.integers(1, 12, N)) % 12
+    teams = np.array([f"team {i}" for i in range(12)])
+
+    assert required({"home": teams[home], "guest": teams[guest]}) == ['"home" <> "guest"']
+    guest[7] = home[7]
+    assert required({"home": teams[home], "guest": teams[guest]}) == []

@@ -164,3 +164,18 @@ def test_numbers_that_cannot_be_squared_are_no_parts_and_hide_no_total() -> None
         frame["total"] = (frame[[*"abcde"]].sum(axis=1) + 2).round(2)
 
         assert draft_with_rules(read(frame))[2].derive == {"total": '"a" + "b" + "c" + "d" + "e" + 2'}
+
+
+def test_counts_of_one_another_are_in_order_though_mostly_zero_and_each_column_is_a_distance_once() -> None:
+    rng = np.random.default_rng(0)
+    at_bats = rng.integers(0, 500, 2_000) * (rng.random(2_000) < 0.7)
+    hits = rng.binomial(at_bats, 0.3)
+    frame = {"hits": hits, "homers": rng.binomial(hits, 0.2), "at_bats": at_bats}
+    frame |= {"strikeouts": rng.binomial(at_bats, 0.2), "games": rng.integers(200, 700, 2_000)}
+
+    rules = draft_with_rules(read(pd.DataFrame(frame)))[2]
+
+    assert rules is not None
+    # That homers are no more than at bats follows; games are larger by chance too.
+    assert rules.order == (("hits", "at_bats"), ("homers", "hits"))
+    assert rules.require == ('"strikeouts" <= "at_bats"',)

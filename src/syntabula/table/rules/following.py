@@ -14,7 +14,7 @@ from syntabula.table.database import quoted as text_literal
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.evaluation import rows_database, values_of
 from syntabula.table.rules.expressions import MOST_CHARACTERS, Expression, alias
-from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Numeric
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Date, Datetime, Numeric, Time
 from syntabula.table.schema.schema import Schema
 
 Cells = Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]]
@@ -26,7 +26,9 @@ _DAY_PARTS = (
     "year({0}) * 100 + month({0})", "dayname({0})", "left(dayname({0}), 3)", "monthname({0})", "left(monthname({0}), 3)",
 )  # fmt: skip
 """Parts of a day in SQL; weeks begin on Monday (`isodow`, 1 to 7) or on Sunday (`dayofweek`, 0 to 6)."""
-_CLOCK_PARTS = ("{0}::DATE", "hour({0})", "minute({0})")
+_CLOCK_PARTS = ("hour({0})", "minute({0})")
+_NUMBER_PARTS = ("{0} // 100", "{0} % 100")
+"""Parts of a clock time that is a whole number, 905 for 09:05."""
 _TRIED_ROWS = 500
 """Rows on which parts are tried before all rows are checked."""
 _MOST_VALUES = 100
@@ -60,8 +62,8 @@ def copies(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
 
 
 def day_parts(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tuple[str, str]]:
-    """Yield columns that are a part of a day or time on some rows, such as its weekday."""
-    sources = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])]
+    """Yield columns that are a part of a day or time in all rows, such as its weekday."""
+    sources = [n for n in cells if isinstance(schema[n], Date | Datetime | Time) and varies(*cells[n])]
     # A column of one value, such as a fee of 1, would be the quarter of a table of one spring.
     targets = [
         n
@@ -72,7 +74,7 @@ def day_parts(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tupl
     for source in sources:
         missing = cells[source][1]
         rows = np.flatnonzero(~missing)[:_TRIED_ROWS]
-        parts = _DAY_PARTS if isinstance(schema[source], Date) else _CLOCK_PARTS + _DAY_PARTS
+        parts = _parts(schema[source])
         place = alias([*schema.columns].index(source))
         expressions = [Expression(p.format(identifier(source)), (source,), p.format(place)) for p in parts]
         few = {source: table.columns[source].take(rows)}
@@ -87,6 +89,12 @@ def day_parts(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tupl
                     taken.add(name)
                     yield name, expression.text
                     break
+
+
+def _parts(column: Column) -> tuple[str, ...]:
+    if isinstance(column, Time):
+        return _NUMBER_PARTS if column.is_number else _CLOCK_PARTS
+    return _DAY_PARTS if isinstance(column, Date) else ("{0}::DATE", *_CLOCK_PARTS, *_DAY_PARTS)
 
 
 def _equals(values: NDArray[Any], part: NDArray[Any], *, is_day: bool, of: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -41,12 +41,14 @@ class Event:
         sql: Condition on it.
         rows: Rows for which it is so [n].
         is_single: Whether it is one of more than two values.
+        is_of_gaps: Whether it says that the cell is missing, or that it is not.
     """
 
     column: str
     sql: str
     rows: Flags
     is_single: bool = False
+    is_of_gaps: bool = False
 
 
 def never_together(
@@ -67,15 +69,17 @@ def never_together(
         At most ten SQL conditions: those first of which most rows would be expected.
     """
     rows = _looked_at(len(next(iter(cells.values()))[1]) if cells else 0)
-    alike = {name for names in together for name in names[1:]}
+    group = {name: names[0] for names in together for name in names}
     events: list[Event] = []
     for name, (values, missing) in cells.items():
         if len(events) < _MOST_EVENTS:
-            events += _events(name, values[rows], missing[rows], schema, sees_gaps=name not in alike)
+            events += _events(
+                name, values[rows], missing[rows], schema, sees_gaps=group.get(name, name) == name
+            )
     if not events:
         return []
     in_order = {frozenset(pair) for names in orders for pair in combinations(names, 2)}
-    return _conditions(events, in_order)[:MOST_CONDITIONS]
+    return _conditions(events, in_order, group)[:MOST_CONDITIONS]
 
 
 def _looked_at(n_rows: int) -> NDArray[np.intp]:
@@ -93,8 +97,8 @@ def _events(
         yield Event(name, f"{column} = {constant(value)}", equal, is_single)
         yield Event(name, f"{column} <> {constant(value)}", present & ~equal)
     if sees_gaps and LEAST_SHARE <= missing.mean() <= 1 - LEAST_SHARE:
-        yield Event(name, f"{column} IS NULL", missing)
-        yield Event(name, f"{column} IS NOT NULL", present)
+        yield Event(name, f"{column} IS NULL", missing, is_of_gaps=True)
+        yield Event(name, f"{column} IS NOT NULL", present, is_of_gaps=True)
 
 
 def _that_stand_out(present: NDArray[Any], schema: Schema, name: str) -> tuple[list[Any], bool]:
@@ -117,13 +121,20 @@ def _as_number(value: float) -> float:
     return int(value) if float(value).is_integer() else value
 
 
-def _conditions(events: Sequence[Event], in_order: set[frozenset[str]]) -> list[str]:
+def _conditions(
+    events: Sequence[Event], in_order: set[frozenset[str]], group: Mapping[str, str]
+) -> list[str]:
     """Return what no row has, as conditions, without those that follow from others."""
     rows = np.stack([event.rows for event in events]).astype(np.float32)
     together, number = rows @ rows.T, rows.sum(axis=1)
     negation = np.arange(len(events)) ^ 1
     columns = np.array([event.column for event in events])
-    same_column = columns[:, None] == columns[None, :]
+    missing_alike = np.array([group.get(event.column, event.column) for event in events])
+    of_gaps = np.array([event.is_of_gaps for event in events])
+    # What has a value is not missing, nor is what is missing in the same rows.
+    same_column = (columns[:, None] == columns) | (
+        (missing_alike[:, None] == missing_alike) & (of_gaps[:, None] | of_gaps)
+    )
     # [i, j]: whoever is i is j too.
     follows = (together[:, negation] == 0) & (together > 0)
     expected = np.outer(number, number[negation]) / rows.shape[1]
@@ -150,3 +161,22 @@ def _follows_by_others(i: int, j: int, told: Flags, plain: Flags, first: NDArray
     """Return whether j follows from i by way of a third event, other than by what is said of an equal of i or j."""
     between = np.flatnonzero((told[i] | plain[i]) & (told[:, j] | plain[:, j]))
     return any(first[k] not in (i, j) or plain[i, k] or plain[k, j] for k in between if k not in (i, j))
+
+
+def never_equal(cells: Cells, schema: Schema) -> list[str]:
+    """Return conditions that two columns of the same kind of names differ, such as who plays at home and who is a guest.
+
+    These are categories, more than two of each, that no row has alike, though many would if the columns were independent.
+    """
+    shares: dict[str, dict[Any, float]] = {}
+    for name, (values, missing) in cells.items():
+        distinct, counts = np.unique(values[~missing], return_counts=True)
+        if isinstance(schema[name], Categorical) and distinct.size > 2:
+            shares[name] = dict(zip(distinct.tolist(), (counts / missing.size).tolist(), strict=True))
+    found = []
+    for (a, of_a), (b, of_b) in combinations(shares.items(), 2):
+        (x, x_missing), (y, y_missing) = cells[a], cells[b]
+        expected = sum(of_a[v] * of_b[v] for v in of_a.keys() & of_b.keys()) * x.size
+        if expected >= LEAST_EXPECTED and not (~x_missing & ~y_missing & (x == y)).any():
+            found.append((expected, f"{identifier(a)} <> {identifier(b)}"))
+    return [condition for _, condition in sorted(found, key=lambda one: -one[0])]

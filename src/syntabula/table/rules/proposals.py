@@ -17,7 +17,7 @@ from syntabula.table.database import identifier
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.evaluation import plain_cells
 from syntabula.table.rules.following import Cells, bands, copies, day_parts, followers, varies
-from syntabula.table.rules.never_together import never_together
+from syntabula.table.rules.never_together import LEAST_EXPECTED, MOST_CONDITIONS, never_equal, never_together
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import Boolean, Categorical, Column, Datetime, Numeric, Ordered
@@ -32,6 +32,8 @@ _MOST_DECIMALS = 6
 _MOST_ORDERS = 10
 _LEAST_ROWS = 20
 _OFTEN_EQUAL = 0.01
+_OFTEN_BROKEN = 0.1
+"""Part of the rows that must be expected to break the order of two numbers that are seldom equal."""
 
 
 def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
@@ -55,9 +57,16 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     derive |= {n: e for n, e in _sums(numbers) if n not in derive}
     derive |= _totals(_without(numbers, derive))
     left = _without(cells, derive)
-    order, together = _orders(left, schema), _together(left, schema)
-    require = never_together(left, schema, orders=order, together=together)
-    found = Rules(derive=derive, order=order, require=require, together=together, provenance="observed")
+    (order, below), together = _orders(left, schema), _together(left, schema)
+    require = [f"{identifier(a)} <= {identifier(b)}" for a, b in below] + never_equal(left, schema)
+    require += never_together(left, schema, orders=[*order, *below], together=together)
+    found = Rules(
+        derive=derive,
+        order=order,
+        require=require[:MOST_CONDITIONS],
+        together=together,
+        provenance="observed",
+    )
     return _holding(found, table, schema)
 
 
@@ -135,35 +144,54 @@ def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.round(values, 4) + 0.0)
 
 
-def _orders(cells: Cells, schema: Schema) -> list[list[str]]:
-    """Return pairs of columns in an order: dates and times, and numbers that are often equal."""
+def _orders(cells: Cells, schema: Schema) -> tuple[list[list[str]], list[list[str]]]:
+    """Return pairs of columns in an order, and further ones whose later column is in one of these.
+
+    They are dates and times, and numbers that are often equal, or whose order many rows would break if the columns were
+    independent.
+    """
     families: dict[tuple[type[Column], str | None], list[str]] = {}
     for name, column in schema.columns.items():
         if name in cells and isinstance(column, Ordered) and varies(*cells[name]):
             zone = column.timezone if isinstance(column, Datetime) else None
             families.setdefault((type(column), zone), []).append(name)
-    found: list[tuple[float, list[str]]] = []
+    found: list[tuple[float, float, list[str]]] = []
     for (kind, _), names in families.items():
         for a, b in combinations(names, 2):
             both = ~(cells[a][1] | cells[b][1])
             one, other = cells[a][0][both], cells[b][0][both]
             if not both.any() or one.min() > other.max() or other.min() > one.max():
                 continue
+            pair = [a, b]
+            if not (one <= other).all():
+                one, other, pair = other, one, [b, a]
+                if not (one <= other).all():
+                    continue
             equal = float((one == other).mean())
-            if equal == 1 or (kind is Numeric and (equal < _OFTEN_EQUAL or _mostly_zero(one, other))):
+            if equal == 1:
                 continue
-            if (one <= other).all():
-                found.append((equal, [a, b]))
-            elif (other <= one).all():
-                found.append((equal, [b, a]))
-    found.sort(key=lambda pair: -pair[0])
+            if kind is Numeric and (equal < _OFTEN_EQUAL or _mostly_zero(one, other)):
+                equal = 0.0
+            broken = float(1 - np.searchsorted(np.sort(one), other, side="right").mean() / one.size)
+            if kind is not Numeric or equal or broken >= max(_OFTEN_BROKEN, LEAST_EXPECTED / one.size):
+                found.append((equal, broken, pair))
+    found.sort(key=lambda pair: (-pair[0], -pair[1]))
     kept: list[list[str]] = []
-    ends: set[str] = set()
-    for _, (start, end) in found:
-        if end not in ends:
-            ends.add(end)
+    further: list[list[str]] = []
+    for *_, (start, end) in found:
+        if end not in {last for _, last in kept} and len(kept) < _MOST_ORDERS:
             kept.append([start, end])
-    return kept[:_MOST_ORDERS]
+        elif end not in _after(start, [*kept, *further]):
+            further.append([start, end])
+    return kept, [pair for pair in further if pair[1] not in _after(pair[0], kept)]
+
+
+def _after(start: str, orders: Sequence[Sequence[str]]) -> set[str]:
+    """Return the columns that come after one, directly or by way of others."""
+    found = {start}
+    while new := {end for first, end in orders if first in found} - found:
+        found |= new
+    return found - {start}
 
 
 def _mostly_zero(first: NDArray[Any], second: NDArray[Any]) -> bool:
