@@ -10,6 +10,7 @@ import numpy as np
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.factor_graph import FactorGraph, ImpossibleError
+from syntabula.models.smooth_steps import SmoothSteps
 from syntabula.models.tables import Order, axes_outside
 from syntabula.models.targets import Target
 
@@ -58,11 +59,12 @@ def estimate(
     Minimises L(mu) = sum over measured cells of (mu - y)^2 / (2 variance) over the marginals mu of all
     distributions of the given total (McKenna, Sheldon, Miklau 2019, "Graphical-model based estimation and
     inference for differential privacy", algorithm 1). A step moves every potential against the gradient of L
-    at the current marginals, with momentum from the last step (Polyak 1964); it is kept if L decreases.
-    Otherwise the momentum is reset (O'Donoghue and Candes 2015), and the step shortened.
+    at the current marginals, smoothed along ordered columns (`SmoothSteps`), with momentum from the last step (Polyak
+    1964); it is kept if L decreases. Otherwise the momentum is reset (O'Donoghue and Candes 2015), and the step
+    shortened.
 
     Args:
-        domain: The columns.
+        domain: The columns, and which are ordered.
         order: Elimination order; see `eliminate`.
         targets: Targets to fit.
         start: Initial log-potentials by clique; 0 for a missing clique.
@@ -89,13 +91,14 @@ def estimate(
     near = np.array([t.explained(among) for t in targets])
     if last:
         near[[t.dependent(among) for t in targets]] *= _PART_OF_NOISE
-    step = 1.0 / max(t.curvature(total) for t in targets)
+    smooth = SmoothSteps.of(domain, targets)
+    step = 1.0 / max(t.curvature(total) * norm for t, norm in zip(targets, smooth.norms, strict=True))
     history = [float(losses.sum())]
     for _ in range(iterations):
         if stop_at_noise and np.all(losses <= near):
             break
         keep = min(momentum / (momentum + 3), _MOST_MOMENTUM)
-        trial = theta - step * gradient
+        trial = theta - step * smooth(gradient)
         if keep:
             trial += keep * (theta - before)
         try:
