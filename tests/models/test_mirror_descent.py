@@ -1,4 +1,4 @@
-"""Tests of steps that move neighbouring codes together."""
+"""Tests of fits by mirror descent, whose steps move neighbouring codes together."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.models.mirror_descent import SmoothSteps
 from syntabula.models.pgm import PGM
-from syntabula.models.smooth_steps import SmoothSteps
 from syntabula.models.targets import Target
 
 SIZES = {"amount": 5, "kind": 3, "age": 4}
