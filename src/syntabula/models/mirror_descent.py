@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
@@ -226,42 +227,52 @@ class SmoothSteps:
 
     Attributes:
         norms: Factor by which the gradient of each target grows at most [targets].
-        smoothed: For each target that is smoothed: its part of the vector of all cells, and for each ordered column the
-            matrix [codes, codes] and the number of cells from one code to the next.
+        alike: Targets that have one shape and are smoothed along the same axes, all at once: the places of their cells
+            in the vector of all cells [targets, cells], and for each axis their matrices [targets, 1, codes, codes]
+            and the number of cells from one code to the next.
     """
 
     norms: Sequence[float]
-    smoothed: Sequence[tuple[slice, Sequence[tuple[FloatArray, int]]]]
+    alike: Sequence[tuple[NDArray[np.intp], Sequence[tuple[FloatArray, int]]]]
 
     @classmethod
     def of(cls, domain: Domain, targets: Sequence[Target]) -> Self:
         """Return the smoothing of some targets, whose tables are concatenated in one vector."""
         kernels = _kernels(domain, targets)
-        norms, smoothed, start = [], [], 0
+        norms, start = [], 0
+        alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[int, Target]]] = {}
         for target in targets:
-            shape, end = target.mean.shape, start + target.mean.size
-            axes = [
-                (kernels[column], math.prod(shape[axis + 1 :]))
-                for axis, column in enumerate(target.clique)
-                if _is_smoothed(target) and column in kernels
-            ]
+            columns = target.clique if _is_smoothed(target) else ()
+            axes = tuple(axis for axis, column in enumerate(columns) if column in kernels)
             if axes:
-                smoothed.append((slice(start, end), axes))
-            largest = math.prod(float(kernel.sum(axis=0).max()) for kernel, _ in axes)
+                alike.setdefault((target.mean.shape, axes), []).append((start, target))
+            largest = math.prod(float(kernels[target.clique[a]].sum(axis=0).max()) for a in axes)
             norms.append(1.0 + largest if axes else 1.0)
-            start = end
-        return cls(norms, smoothed)
+            start += target.mean.size
+        stacked = []
+        for (shape, axes), members in alike.items():
+            places = np.array([first for first, _ in members])[:, np.newaxis] + np.arange(math.prod(shape))
+            matrices = [
+                (
+                    np.stack([kernels[t.clique[a]] for _, t in members])[:, np.newaxis],
+                    math.prod(shape[a + 1 :]),
+                )
+                for a in axes
+            ]
+            stacked.append((places, matrices))
+        return cls(norms, stacked)
 
     def __call__(self, gradient: FloatArray) -> FloatArray:
         """Return the direction of a step, for a gradient of all targets [cells]."""
-        if not self.smoothed:
+        if not self.alike:
             return gradient
         found = gradient.copy()
-        for part, axes in self.smoothed:
-            table = gradient[part]
-            for kernel, stride in axes:
-                table = np.matmul(kernel, table.reshape(-1, len(kernel), stride)).ravel()
-            found[part] += table
+        for places, matrices in self.alike:
+            tables = gradient[places]
+            for kernels, stride in matrices:
+                parts = tables.reshape(len(places), -1, kernels.shape[-1], stride)
+                tables = np.matmul(kernels, parts)
+            found[places] += tables.reshape(places.shape)
         return found
 
 
