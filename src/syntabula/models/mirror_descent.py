@@ -1,11 +1,20 @@
-"""Estimates the distribution nearest to noisy marginals by mirror descent."""
+"""Estimates the distribution nearest to noisy marginals by mirror descent.
+
+A fit stops as soon as noise explains what is left. If every cell were moved by its own difference alone, much of a
+strong dependence would be left then: each cell far off the diagonal is within its noise, while all of them together
+are not. In a marginal of ordered columns the true differences vary smoothly from code to code and the noise does not,
+so steps go along the smoothed gradient (`SmoothSteps`) and take up the former first.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
@@ -24,6 +33,10 @@ A fit takes up some of the noise with its first steps, and so comes as near to t
 while it still lies between that and independence: strong pairs came out too weak. Where independence is as near as the
 noise, there is nothing to gain.
 """
+_REACH = 2.0
+"""Distance at which the smoothing has fallen to 1 / e, in codes of average count (benchmarks/results/rows.md)."""
+_FEWEST_CODES = 3
+"""Two codes have no neighbours to tell apart."""
 IMPOSSIBLE = 1e5
 """How far below all others the stored log-potential of an impossible cell lies: its exponential is exactly 0."""
 
@@ -58,11 +71,12 @@ def estimate(
     Minimises L(mu) = sum over measured cells of (mu - y)^2 / (2 variance) over the marginals mu of all
     distributions of the given total (McKenna, Sheldon, Miklau 2019, "Graphical-model based estimation and
     inference for differential privacy", algorithm 1). A step moves every potential against the gradient of L
-    at the current marginals, with momentum from the last step (Polyak 1964); it is kept if L decreases.
-    Otherwise the momentum is reset (O'Donoghue and Candes 2015), and the step shortened.
+    at the current marginals, smoothed along ordered columns (`SmoothSteps`), with momentum from the last step (Polyak
+    1964); it is kept if L decreases. Otherwise the momentum is reset (O'Donoghue and Candes 2015), and the step
+    shortened.
 
     Args:
-        domain: The columns.
+        domain: The columns, and which are ordered.
         order: Elimination order; see `eliminate`.
         targets: Targets to fit.
         start: Initial log-potentials by clique; 0 for a missing clique.
@@ -89,13 +103,14 @@ def estimate(
     near = np.array([t.explained(among) for t in targets])
     if last:
         near[[t.dependent(among) for t in targets]] *= _PART_OF_NOISE
-    step = 1.0 / max(t.curvature(total) for t in targets)
+    smooth = SmoothSteps.of(domain, targets)
+    step = 1.0 / max(t.curvature(total) * norm for t, norm in zip(targets, smooth.norms, strict=True))
     history = [float(losses.sum())]
     for _ in range(iterations):
         if stop_at_noise and np.all(losses <= near):
             break
         keep = min(momentum / (momentum + 3), _MOST_MOMENTUM)
-        trial = theta - step * gradient
+        trial = theta - step * smooth(gradient)
         if keep:
             trial += keep * (theta - before)
         try:
@@ -195,6 +210,100 @@ class _Objective:
             self.precision = np.dtype(np.float64)  # its exponent range is ten times as large
             return self._probabilities(theta)
         return np.concatenate([t.ravel() for t in marginals], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothSteps:
+    """Smooths the gradient of each target along its ordered columns.
+
+    A step is the gradient times I + S, where S has entries exp(-d / 2) between cells at a distance d along the ordered
+    columns: the covariance of a stationary process, so that the matrix is positive definite, the loss falls as by other
+    steps, and the optimum is the same.
+
+    The distance of two codes is the part of the records between their middles, times the number of codes. So a frequent
+    value such as zero is moved apart from its neighbours, whose counts are of another size, and small codes together.
+    Codes that stand apart, such as those of missing values, marginals of single columns, and marginals measured
+    without noise stay as they are.
+
+    Attributes:
+        norms: Factor by which the gradient of each target grows at most [targets].
+        alike: Targets that have one shape and are smoothed along the same axes, all at once: the places of their cells
+            in the vector of all cells [targets, cells], and for each axis their matrices [targets, 1, codes, codes]
+            and the number of cells from one code to the next.
+    """
+
+    norms: Sequence[float]
+    alike: Sequence[tuple[NDArray[np.intp], Sequence[tuple[FloatArray, int]]]]
+
+    @classmethod
+    def of(cls, domain: Domain, targets: Sequence[Target]) -> Self:
+        """Return the smoothing of some targets, whose tables are concatenated in one vector."""
+        kernels = _kernels(domain, targets)
+        norms, start = [], 0
+        alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[int, Target]]] = {}
+        for target in targets:
+            columns = target.clique if _is_smoothed(target) else ()
+            axes = tuple(axis for axis, column in enumerate(columns) if column in kernels)
+            if axes:
+                alike.setdefault((target.mean.shape, axes), []).append((start, target))
+            largest = math.prod(float(kernels[target.clique[a]].sum(axis=0).max()) for a in axes)
+            norms.append(1.0 + largest if axes else 1.0)
+            start += target.mean.size
+        stacked = []
+        for (shape, axes), members in alike.items():
+            places = np.array([first for first, _ in members])[:, np.newaxis] + np.arange(math.prod(shape))
+            matrices = [
+                (
+                    np.stack([kernels[t.clique[a]] for _, t in members])[:, np.newaxis],
+                    math.prod(shape[a + 1 :]),
+                )
+                for a in axes
+            ]
+            stacked.append((places, matrices))
+        return cls(norms, stacked)
+
+    def __call__(self, gradient: FloatArray) -> FloatArray:
+        """Return the direction of a step, for a gradient of all targets [cells]."""
+        if not self.alike:
+            return gradient
+        found = gradient.copy()
+        for places, matrices in self.alike:
+            tables = gradient[places]
+            for kernels, stride in matrices:
+                parts = tables.reshape(len(places), -1, kernels.shape[-1], stride)
+                tables = np.matmul(kernels, parts)
+            found[places] += tables.reshape(places.shape)
+        return found
+
+
+def _is_smoothed(target: Target) -> bool:
+    return target.mean.ndim > 1 and target.noise > 0
+
+
+def _kernels(domain: Domain, targets: Sequence[Target]) -> dict[str, FloatArray]:
+    """Return the smoothing [codes, codes] of each ordered column in a marginal that is smoothed."""
+    inner = {c: domain.size(c) - domain.apart.get(c, 0) for c in domain.ordered}
+    wanted = {c for t in targets if _is_smoothed(t) for c in t.clique if inner.get(c, 0) >= _FEWEST_CODES}
+    smallest: dict[str, Target] = {}
+    for target in sorted(targets, key=lambda t: t.mean.size):
+        if target.weight.any():
+            for column in target.clique:
+                smallest.setdefault(column, target)
+    return {c: _kernel(_shares(smallest[c], c), inner[c]) for c in wanted}
+
+
+def _shares(target: Target, column: str) -> FloatArray:
+    """Return about which fraction of the records each code of a column has [codes]."""
+    return target.margin(column, max(float(target.mean.sum()), 1.0))
+
+
+def _kernel(shares: FloatArray, inner: int) -> FloatArray:
+    """Return the smoothing of a column's codes, of which those after the first `inner` stand apart."""
+    kernel = np.eye(shares.size)
+    within = shares[:inner] / shares[:inner].sum()
+    middles = inner * (np.cumsum(within) - within / 2)
+    kernel[:inner, :inner] = np.exp(-np.abs(middles[:, np.newaxis] - middles) / _REACH)
+    return kernel
 
 
 def _moves(cliques: Sequence[Clique]) -> list[tuple[int, int, tuple[int, ...]]]:

@@ -109,7 +109,8 @@ class PGM(MarginalModel):
     def _layout(self) -> Domain:
         """The columns in the order of all internal tables: large ones last, so that inner loops are long."""
         sizes = zip(self.domain.columns, self.domain.sizes, strict=True)
-        return Domain.from_sizes(dict(sorted(sizes, key=lambda column: column[1])))
+        by_size = dict(sorted(sizes, key=lambda column: column[1]))
+        return Domain.from_sizes(by_size, self.domain.ordered, self.domain.apart)
 
     @cached_property
     def _tree(self) -> JunctionTree:
