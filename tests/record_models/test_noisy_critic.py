@@ -15,6 +15,7 @@ from syntabula.errors import ArgumentError, BudgetError
 from syntabula.marginals.domain import Domain
 from syntabula.privacy.training import per_record
 from syntabula.privacy.training.records import TrainingSession
+from syntabula.record_models import noisy_critic
 from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.encoding import plain_encoding
 from syntabula.record_models.noisy_critic import NoisyCritic, new_critic
@@ -28,11 +29,11 @@ CLIP = 0.01
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
-def critic(domain: Domain = DOMAIN) -> NoisyCritic:
+def critic(domain: Domain = DOMAIN, batch: int = 1) -> NoisyCritic:
     """Return a critic with weights of all sizes."""
     counts = {c: np.arange(1.0, domain.size(c) + 1) for c in domain}
     random = torch.Generator().manual_seed(0)
-    made = new_critic(plain_encoding(domain, counts), 8, "cpu", random, seed=0)
+    made = new_critic(plain_encoding(domain, counts), 8, "cpu", random, seed=0, batch=batch)
     for weight in made.parameters.values():
         weight += 0.3 * torch.randn(weight.shape, generator=random)
     return made
@@ -74,32 +75,61 @@ class TestRecord:
         assert 0.99 * CLIP < longest() <= CLIP
 
 
+def likely(made: NoisyCritic) -> Any:
+    """Return how likely the cells of two columns of two and three codes are by marginals and scores [2, 3]."""
+    cells = torch.cartesian_prod(torch.arange(2), torch.arange(3))
+    scores = made._scores(made._sums(cells))
+    chances = made._shares[0][cells[:, 0]] * made._shares[1][cells[:, 1]] * scores.exp()
+    return (chances / chances.sum()).numpy().reshape(2, 3)
+
+
+def held(rows: Any) -> Any:
+    """Return the shares of such cells among rows [2, 3]."""
+    return np.bincount((rows[:, 0] * 3 + rows[:, 1]).numpy(), minlength=6).reshape(2, 3) / len(rows)
+
+
 class TestRows:
-    @pytest.mark.thorough
-    def test_come_to_be_as_likely_as_marginals_and_scores_say(self) -> None:
-        domain = Domain(("a", "b"), (2, 3))
-        made, n = critic(domain), 40_000
+    def test_that_move_come_to_be_as_likely_as_marginals_and_scores_say(self) -> None:
+        made, n = critic(Domain(("a", "b"), (2, 3))), 40_000
         made.parameters["outputs"].mul_(4)
         rows = made.drawn(n, made._random(0))
 
-        made.moved(rows, 60, made._random(1))
+        made.moved(rows, made._scores(made._sums(rows)), [0, 1] * 15, made._random(1))
 
-        cells = torch.cartesian_prod(torch.arange(2), torch.arange(3))
-        sums = made.parameters["codes"][cells + made._starts].sum(1) + made.parameters["bias/0"]
-        chances = made._shares[0][cells[:, 0]] * made._shares[1][cells[:, 1]] * made._scores(sums).exp()
-        wanted = (chances / chances.sum()).numpy()
-        found = np.bincount((rows[:, 0] * 3 + rows[:, 1]).numpy(), minlength=6) / n
         # A share of 40,000 rows is off by 0.013 with probability below 1e-6.
-        np.testing.assert_allclose(found, wanted, atol=0.013)
-        joint = wanted.reshape(2, 3)
+        np.testing.assert_allclose(held(rows), likely(made), atol=0.013)
+
+    def test_that_are_drawn_again_are_so_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(noisy_critic, "_ENOUGH_ROWS", 40_000)
+        monkeypatch.setattr(noisy_critic, "_MOVES", 0)
+        made = critic(Domain(("a", "b"), (2, 3)), batch=10_000)
+
+        for step, factor in enumerate((2, 3)):
+            made.parameters["outputs"].mul_(factor)
+            made.follow(step)
+
+        # A share of 40,000 rows of unequal weight is off by 0.03 with probability below 1e-6.
+        joint = likely(made)
+        np.testing.assert_allclose(held(made.rows), joint, atol=0.03)
         # They are not what independent columns with the same shares would be.
-        assert np.abs(joint - np.outer(joint.sum(1), joint.sum(0))).max() > 0.02
+        assert np.abs(joint - np.outer(joint.sum(1), joint.sum(0))).max() > 0.04
+        rows = made.last({name: w.numpy() * 1.1 for name, w in made.parameters.items()}, 30_000, 2)
+
+        np.testing.assert_allclose(held(rows), likely(made), atol=0.03)
+
+    def test_keep_their_scores(self) -> None:
+        made = critic()
+
+        made.follow(0)
+
+        torch.testing.assert_close(made.scored, made._scores(made._sums(made.rows)))
 
     def test_follow_seed_and_step_alone(self) -> None:
         one, other = critic(), critic()
 
         one.follow(0)
-        other.rows.copy_(one.rows)
+        for theirs, ours in zip(other.following, one.following, strict=True):
+            theirs.copy_(ours)
         one.follow(1)
         other.follow(1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from syntabula._planning import FitCost, Progress
 from syntabula._threads import training_threads
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
-from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator
-from syntabula.record_models.blocks import first_weights
+from syntabula.privacy.training.records import RECORDS_AT_ONCE, RecordCurator
+from syntabula.record_models.blocks import FloatTable, first_weights
 from syntabula.record_models.encoding import Encoding, plain_encoding
-from syntabula.record_models.generated_rows import drawn_again, raked
+from syntabula.record_models.generated_rows import drawn_again, places_again, raked
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import (
     NoisyTraining,
@@ -29,20 +29,24 @@ from syntabula.record_models.population import EvolvedRows
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-_ROWS, _MOST_ROWS = 4096, 100_000
-_MOVES = 20
-_LAST_MOVES = 30
-"""Moves of each column, before the last rows are taken."""
+_ROWS_PER_RECORD, _LEAST_ROWS, _ENOUGH_ROWS = 4, 2048, 4096
+"""Rows for each record of a step, at least and at most so many."""
+_MOST_ROWS = 100_000
+_MOVES = 1
+"""Columns that each row moves in before a step."""
+_NUMBERS_AT_ONCE = 1 << 18
 
 
 class NoisyCritic:
     """A critic of records and rows, and the rows that it judges.
 
-    Rows are drawn from the released one-way marginals at first. Before each step they take some moves of Metropolis and
-    Hastings: a column is drawn anew by its marginal, and the new code stays the likelier, the more the critic's score of
-    the row rises. So rows come to be as likely as the marginals' product times the exponential of the score. A step
-    raises the scores of records and lowers those of rows, as a critic of Wasserstein's distance does; where rows have
-    come to rest, it is one up the likelihood of the records.
+    Rows are drawn from the released one-way marginals at first, and are to be as likely as the marginals' product times
+    the exponential of the critic's score. Each step changes scores a little, so rows are drawn again, the more often
+    the more their score rose (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006). This keeps them in proportion
+    at one look at each, even where no move leads from one kind of row to another. A move of Metropolis and Hastings then
+    brings new rows in: a column, each in its turn, is drawn anew by its marginal, and the new code stays the likelier,
+    the more the score rises. A step raises the scores of records and lowers those of rows, as a critic of Wasserstein's distance does, and
+    is one up the likelihood of the records where rows are as likely as they are to be.
 
     The loss of a record is the score of a row less its own. Rows follow from marginals, critic and public draws alone.
 
@@ -51,10 +55,16 @@ class NoisyCritic:
         parameters: All weights by name.
         device: Of torch.
         seed: Of the first rows and their moves. No privacy rests on it.
+        n_rows: At least 1.
+
+    Attributes:
+        parameters: All weights by name.
+        rows: Codes' positions [rows, columns].
+        scored: What each row's score was when it was drawn and moved last [rows].
     """
 
     def __init__(
-        self, encoding: Encoding, parameters: Mapping[str, Tensor], device: Any, *, seed: int
+        self, encoding: Encoding, parameters: Mapping[str, Tensor], device: Any, *, seed: int, n_rows: int
     ) -> None:
         torch = require("torch", "neural")
         self.parameters, self._seed, self._device = parameters, seed, device
@@ -64,7 +74,14 @@ class NoisyCritic:
             torch.as_tensor(np.exp(lookup.log_shares.astype(np.float64)), device=device)
             for lookup in encoding.lookups
         ]
-        self.rows = self.drawn(_ROWS, self._random(0))
+        self.rows = self.drawn(n_rows, self._random(0))
+        # By the marginals alone, as if all had one score.
+        self.scored = torch.zeros(n_rows, device=device)
+
+    @property
+    def following(self) -> list[Tensor]:
+        """The rows and their scores."""
+        return [self.rows, self.scored]
 
     def losses(self, records: Tensor, random: Generator) -> Tensor:
         """Return how much more the critic likes a row than each record [batch].
@@ -84,8 +101,38 @@ class NoisyCritic:
         return found
 
     def follow(self, step: int) -> None:
-        """Move the rows before a step."""
-        self.moved(self.rows, _MOVES, self._random(step + 1))
+        """Draw the rows again by what the last step changed, and move them, before a step."""
+        rows, scores = self.likelier(len(self.rows), step + 1)
+        n_columns = len(self._shares)
+        columns = [(step * _MOVES + move) % n_columns for move in range(_MOVES)]
+        self.moved(rows, scores, columns, self._random(step + 1))
+        self.rows.copy_(rows)
+        self.scored.copy_(scores)
+
+    def likelier(self, n: int, step: int) -> tuple[Tensor, Tensor]:
+        """Return n of the rows, each the more often the more its score has risen, and their scores, in random order."""
+        torch = require("torch", "neural")
+        with torch.no_grad():
+            scores = self._scores(self._sums(self.rows))
+            risen = (scores - self.scored).double().cpu().numpy()
+        weights = np.exp(risen - risen.max())
+        drawn = places_again(weights, n, np.random.default_rng([self._seed, step]))
+        places = torch.as_tensor(drawn, device=self._device)
+        return self.rows.index_select(0, places), scores.index_select(0, places)
+
+    def last(self, weights: Mapping[str, FloatTable], n: int, steps: int) -> Tensor:
+        """Take up other weights, and return n rows that follow them and have moved in every column [n, columns].
+
+        Args:
+            weights: By name, such as their running mean.
+            n: At least 1.
+            steps: Number of steps before.
+        """
+        torch = require("torch", "neural")
+        self.parameters = {name: torch.as_tensor(w, device=self._device) for name, w in weights.items()}
+        rows, scores = self.likelier(n, steps + 1)
+        self.moved(rows, scores, range(rows.shape[1]), self._random(steps + 1))
+        return rows
 
     def drawn(self, n: int, random: Generator) -> Tensor:
         """Return rows whose columns tell nothing of each other [n, columns]."""
@@ -94,29 +141,51 @@ class NoisyCritic:
         found: Tensor = torch.stack(drawn, 1)
         return found
 
-    def moved(self, rows: Tensor, times: int, random: Generator) -> None:
-        """Let each row take so many moves, in place."""
+    def moved(self, rows: Tensor, scores: Tensor, columns: Sequence[int], random: Generator) -> None:
+        """Let each row take one move of each of some columns, in that order.
+
+        Args:
+            rows: Changed in place [n, columns].
+            scores: Of the rows, changed in place [n].
+            columns: Positions of columns.
+            random: Of all draws.
+        """
+        # As many rows at a time as the processor's cache holds the sums of.
+        most = max(1, _NUMBERS_AT_ONCE // self.parameters["codes"].shape[1])
+        for some, their_scores in zip(rows.split(most), scores.split(most), strict=True):
+            self._move(some, their_scores, columns, random)
+
+    def _move(self, rows: Tensor, scores: Tensor, columns: Sequence[int], random: Generator) -> None:
         torch = require("torch", "neural")
-        n, device = len(rows), self._device
+        n = len(rows)
         with torch.no_grad():
             codes = self.parameters["codes"]
-            sums = codes[rows + self._starts].sum(1) + self.parameters["bias/0"]
-            scores = self._scores(sums)
-            columns = torch.randint(rows.shape[1], (times,), generator=random, device=device)
-            for j in columns.tolist():
+            sums = self._sums(rows)
+            for j in columns:
+                own = rows[:, j]
                 tried = torch.multinomial(self._shares[j], n, replacement=True, generator=random)
-                chances = torch.rand(n, generator=random, device=device)
+                chances = torch.rand(n, generator=random, device=self._device).log_()
                 # A row that would get the code that it has stays as it is; with few codes these are about half of all.
-                which = torch.nonzero(tried != rows[:, j])[:, 0]
-                held, tried, start = rows[which, j], tried[which], self._starts[j]
-                changed = sums.index_select(0, which) + codes.index_select(0, start + tried)
-                changed -= codes.index_select(0, start + held)
+                which = torch.nonzero(tried != own)[:, 0]
+                tried, start = tried.index_select(0, which), self._starts[j]
+                changed = codes.index_select(0, start + tried)
+                changed -= codes.index_select(0, start + own.index_select(0, which))
+                changed += sums.index_select(0, which)
                 reached = self._scores(changed)
-                taken = torch.nonzero(chances[which] < (reached - scores[which]).exp())[:, 0]
-                which = which[taken]
-                rows[which, j] = tried[taken]
+                rise = reached - scores.index_select(0, which)
+                taken = torch.nonzero(chances.index_select(0, which) < rise)[:, 0]
+                which = which.index_select(0, taken)
+                own.index_copy_(0, which, tried.index_select(0, taken))
                 sums.index_copy_(0, which, changed.index_select(0, taken))
-                scores[which] = reached[taken]
+                scores.index_copy_(0, which, reached.index_select(0, taken))
+
+    def _sums(self, rows: Tensor) -> Tensor:
+        """Return what the codes of rows add up to [n, units]."""
+        torch = require("torch", "neural")
+        found: Tensor = torch.nn.functional.embedding_bag(
+            rows + self._starts, self.parameters["codes"], mode="sum"
+        )
+        return found + self.parameters["bias/0"]
 
     def _scores(self, sums: Tensor) -> Tensor:
         """Return the scores of rows, by what their codes add up to [..., units]."""
@@ -148,13 +217,16 @@ def critic_shapes(width: int, units: int) -> dict[str, tuple[int, ...]]:
     }
 
 
-def new_critic(encoding: Encoding, units: int, device: Any, random: Generator, *, seed: int) -> NoisyCritic:
-    """Return an untrained critic and its rows."""
+def new_critic(
+    encoding: Encoding, units: int, device: Any, random: Generator, *, seed: int, batch: int
+) -> NoisyCritic:
+    """Return an untrained critic and its rows, for steps of so many records."""
     shapes = critic_shapes(encoding.blocks.width, units)
     weights = first_weights(shapes, device=device, random=random)
     # A row has one code of each column, whatever the number of codes.
     weights["codes"] = weights["codes"] * math.sqrt(encoding.blocks.width / len(encoding.lookups))
-    return NoisyCritic(encoding, weights, device, seed=seed)
+    n_rows = min(max(_ROWS_PER_RECORD * batch, _LEAST_ROWS), _ENOUGH_ROWS)
+    return NoisyCritic(encoding, weights, device, seed=seed, n_rows=n_rows)
 
 
 def noisy_critic_cost(
@@ -171,9 +243,9 @@ def noisy_critic_cost(
         units: Of the critic.
     """
     encoding = plain_encoding(domain, {c: np.ones(domain.size(c)) for c in domain})
-    batch = max(round(min(noisy.rate * n_rows, MOST_RECORDS)), 1)
+    batch = noisy.batch_of(n_rows)
     seconds = steps * seconds_per_noisy_step(
-        lambda device, random: new_critic(encoding, units, device, random, seed=0),
+        lambda device, random: new_critic(encoding, units, device, random, seed=0, batch=batch),
         domain.sizes,
         training,
         noisy,
@@ -183,7 +255,7 @@ def noisy_critic_cost(
     # Weights, mean, moments, sums and noise; one-hot rows and layers of a batch; the table; the last rows.
     numbers = 18 * sum(math.prod(shape) for shape in critic_shapes(width, units).values())
     numbers += min(batch, RECORDS_AT_ONCE) * 4 * (width + 8 * units) + n_rows * len(domain)
-    numbers += min(max(n_rows, _ROWS), _MOST_ROWS) * (6 * units + 4 * len(domain))
+    numbers += min(max(n_rows, _ENOUGH_ROWS), _MOST_ROWS) * (6 * units + 4 * len(domain))
     return FitCost(numbers * 4 / 2**20, seconds)
 
 
@@ -208,24 +280,20 @@ def rows_by_critic(
     """
     torch = require("torch", "neural")
     encoding = plain_encoding(domain, one_way)
-    weights = train_with_noise(
-        lambda device, random: new_critic(encoding, units, device, random, seed=paid.seed),
-        [lookup.frequent_places for lookup in encoding.lookups],
-        door,
-        paid,
-        progress,
-    )
+    batch, made = paid.noisy.batch_of(round(paid.total)), list[NoisyCritic]()
+
+    def make(device: Any, random: Generator) -> NoisyCritic:
+        made.append(new_critic(encoding, units, device, random, seed=paid.seed, batch=batch))
+        return made[-1]
+
+    places = [lookup.frequent_places for lookup in encoding.lookups]
+    weights = train_with_noise(make, places, door, paid, progress)
     n = min(max(round(paid.total), 1), _MOST_ROWS)
     with training_threads(paid.training.threads):
-        critic = NoisyCritic(
-            encoding, {name: torch.as_tensor(w) for name, w in weights.items()}, "cpu", seed=paid.seed
-        )
-        random = torch.Generator("cpu").manual_seed(paid.seed % 2**62)
-        places = critic.drawn(n, random)
-        critic.moved(places, _LAST_MOVES * len(domain), random)
+        rows_taken = made[0].last(weights, n, paid.steps).cpu().numpy()
     codes = [
         lookup.codes[column].astype(np.uint64)
-        for lookup, column in zip(encoding.lookups, places.numpy().T, strict=True)
+        for lookup, column in zip(encoding.lookups, rows_taken.T, strict=True)
     ]
     rows = EncodedTable(domain, tuple(codes))
     shares = {c: counts / counts.sum() for c, counts in one_way.items()}

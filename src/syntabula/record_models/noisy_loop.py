@@ -117,12 +117,12 @@ class Followed(Trainable, Protocol):
     """A network with public rows that follow its weights, and that the losses of records depend on."""
 
     @property
-    def rows(self) -> Tensor:
-        """Whole numbers, which a resumed run goes on from [rows, columns]."""
+    def following(self) -> list[Tensor]:
+        """The rows and what belongs to them, which a resumed run goes on from: float32, or whole numbers below 2^24."""
         ...
 
     def follow(self, step: int) -> None:
-        """Change the rows in place before a step, by weights, rows and the number of the step alone."""
+        """Change these in place before a step, by themselves, the weights and the number of the step alone."""
         ...
 
 
@@ -184,7 +184,7 @@ class _Weights:
 
     def __init__(self, network: Trainable, noisy: NoisyTraining) -> None:
         self._weights = list(network.parameters.values())
-        self._beside = [network.rows] if isinstance(network, Followed) else []
+        self._beside = network.following if isinstance(network, Followed) else []
         self.mean = [w.detach().clone() for w in self._weights]
         self._noisy = noisy
         self._optimiser = AdamW([w.requires_grad_() for w in self._weights])
@@ -202,7 +202,7 @@ class _Weights:
     def state(self) -> NDArray[np.float32]:
         """Return all that the next step goes on from [numbers]."""
         torch = require("torch", "neural")
-        parts = [*self._held, *(rows.float() for rows in self._beside)]
+        parts = [*self._held, *(beside.float() for beside in self._beside)]
         found: NDArray[np.float32] = torch.cat([part.detach().flatten() for part in parts]).cpu().numpy()
         return found
 
