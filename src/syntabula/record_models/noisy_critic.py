@@ -16,7 +16,7 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.privacy.training.records import RECORDS_AT_ONCE, RecordCurator
 from syntabula.record_models.blocks import FloatTable, first_weights
 from syntabula.record_models.encoding import Encoding, plain_encoding
-from syntabula.record_models.generated_rows import drawn_again, places_again, raked
+from syntabula.record_models.generated_rows import drawn_again, raked
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import (
     NoisyTraining,
@@ -45,8 +45,10 @@ class NoisyCritic:
     the more their score rose (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006). This keeps them in proportion
     at one look at each, even where no move leads from one kind of row to another. A move of Metropolis and Hastings then
     brings new rows in: a column, each in its turn, is drawn anew by its marginal, and the new code stays the likelier,
-    the more the score rises. A step raises the scores of records and lowers those of rows, as a critic of Wasserstein's distance does, and
-    is one up the likelihood of the records where rows are as likely as they are to be.
+    the more the score rises.
+
+    A step raises the scores of records and lowers those of rows, as a critic of Wasserstein's distance does. Where rows
+    are as likely as they are to be, it is one up the likelihood of the records.
 
     The loss of a record is the score of a row less its own. Rows follow from marginals, critic and public draws alone.
 
@@ -102,22 +104,28 @@ class NoisyCritic:
 
     def follow(self, step: int) -> None:
         """Draw the rows again by what the last step changed, and move them, before a step."""
-        rows, scores = self.likelier(len(self.rows), step + 1)
+        random = self._random(step + 1)
+        rows, scores = self.likelier(len(self.rows), random)
         n_columns = len(self._shares)
         columns = [(step * _MOVES + move) % n_columns for move in range(_MOVES)]
-        self.moved(rows, scores, columns, self._random(step + 1))
+        self.moved(rows, scores, columns, random)
         self.rows.copy_(rows)
         self.scored.copy_(scores)
 
-    def likelier(self, n: int, step: int) -> tuple[Tensor, Tensor]:
-        """Return n of the rows, each the more often the more its score has risen, and their scores, in random order."""
-        torch = require("torch", "neural")
+    def likelier(self, n: int, random: Generator) -> tuple[Tensor, Tensor]:
+        """Return n of the rows and their scores, in random order: each the more often, the more its score has risen.
+
+        Each row is there as often as whole numbers allow, so that equal weights lose none.
+        """
+        torch, device = require("torch", "neural"), self._device
         with torch.no_grad():
             scores = self._scores(self._sums(self.rows))
-            risen = (scores - self.scored).double().cpu().numpy()
-        weights = np.exp(risen - risen.max())
-        drawn = places_again(weights, n, np.random.default_rng([self._seed, step]))
-        places = torch.as_tensor(drawn, device=self._device)
+            risen = (scores - self.scored).double()
+        heights = (risen - risen.max()).exp().cumsum(0)
+        first = torch.rand(1, generator=random, dtype=torch.float64, device=device)
+        steps = (torch.arange(n, device=device) + first) / n * heights[-1]
+        places = torch.searchsorted(heights, steps, right=True).clamp_max(len(self.rows) - 1)
+        places = places[torch.randperm(n, generator=random, device=device)]
         return self.rows.index_select(0, places), scores.index_select(0, places)
 
     def last(self, weights: Mapping[str, FloatTable], n: int, steps: int) -> Tensor:
@@ -130,8 +138,9 @@ class NoisyCritic:
         """
         torch = require("torch", "neural")
         self.parameters = {name: torch.as_tensor(w, device=self._device) for name, w in weights.items()}
-        rows, scores = self.likelier(n, steps + 1)
-        self.moved(rows, scores, range(rows.shape[1]), self._random(steps + 1))
+        random = self._random(steps + 1)
+        rows, scores = self.likelier(n, random)
+        self.moved(rows, scores, range(rows.shape[1]), random)
         return rows
 
     def drawn(self, n: int, random: Generator) -> Tensor:
@@ -152,8 +161,9 @@ class NoisyCritic:
         """
         # As many rows at a time as the processor's cache holds the sums of.
         most = max(1, _NUMBERS_AT_ONCE // self.parameters["codes"].shape[1])
-        for some, their_scores in zip(rows.split(most), scores.split(most), strict=True):
-            self._move(some, their_scores, columns, random)
+        for start in range(0, len(rows), most):
+            part = slice(start, start + most)
+            self._move(rows[part], scores[part], columns, random)
 
     def _move(self, rows: Tensor, scores: Tensor, columns: Sequence[int], random: Generator) -> None:
         torch = require("torch", "neural")
@@ -278,7 +288,6 @@ def rows_by_critic(
         progress: Told what is done.
         units: Of the critic.
     """
-    torch = require("torch", "neural")
     encoding = plain_encoding(domain, one_way)
     batch, made = paid.noisy.batch_of(round(paid.total)), list[NoisyCritic]()
 

@@ -32,15 +32,16 @@ class CTGAN(NoisyTrained):
 
     With a budget this is DP-CTGAN (after Xie et al. 2018, "Differentially Private Generative Adversarial Network"): the
     critic alone meets records, and has noisy gradients. There is no generator network: a critic and a generator that
-    chase each other lose more to noise than they learn. Rows are drawn from the released one-way marginals, and moved to
-    where the critic sees records (Metropolis and Hastings), which costs nothing; the critic learns to tell records from
-    these rows, which keep up with it. In the end rows are weighted to have the marginals (`noisy_critic`).
+    chase each other lose more to noise than they learn. Rows are drawn from the released one-way marginals, and then
+    again and again, moved a little, by how they please the critic (sequential Monte Carlo), which costs nothing; the
+    critic learns to tell records from these rows, which keep up with it. In the end rows are weighted to have the
+    marginals (`noisy_critic`).
     Columns then have at most 20 codes, groups of as many records by released one-way marginals.
 
-    Measured once at epsilon 1 as `TabPE` is, mean TVD of pairs and F1: on adult .063 and .71 after 12 seconds of a
-    processor (TVAE .062 and .74, AIM .039 and .78, `Independent` .091 and .45); on bank .050 and .50 (.046 and .55, .029
-    and .71, .058 and .47); on shoppers .079 and .49 (.078 and .50, .059 and .74, .080 and .47). `auto` never chooses it
-    with a budget.
+    Measured at epsilon 1 as `TabPE` is, mean TVD of pairs and F1, means of two seeds: on adult .056 and .72 (of one seed
+    TVAE .062 and .74, AIM .039 and .78, `Independent` .091 and .45); on bank .042 and .53 (.046 and .55, .029 and .71,
+    .058 and .47); on shoppers .081 and .47 (.078 and .50, .059 and .74, .080 and .47). `auto` never chooses it with a
+    budget.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
     cost of training). Two fifths of the budget measure one-way marginals; the rest pays for noisy gradients of records
