@@ -24,6 +24,8 @@ from syntabula.models.targets import Target
 
 _MOST_MOMENTUM = 0.95
 _LEAST_STEP = 1e-300
+_SHORT_STEP = 0.1
+"""Part of the first step from which on smoothed steps are given up: they hardly lead downwards any more."""
 _SETTLE_EVERY = 16
 _SINGLE = 1e-5
 _PART_OF_NOISE = 0.7
@@ -71,9 +73,9 @@ def estimate(
     Minimises L(mu) = sum over measured cells of (mu - y)^2 / (2 variance) over the marginals mu of all
     distributions of the given total (McKenna, Sheldon, Miklau 2019, "Graphical-model based estimation and
     inference for differential privacy", algorithm 1). A step moves every potential against the gradient of L
-    at the current marginals, smoothed along ordered columns (`SmoothSteps`), with momentum from the last step (Polyak
-    1964); it is kept if L decreases. Otherwise the momentum is reset (O'Donoghue and Candes 2015), and the step
-    shortened.
+    at the current marginals, with momentum from the last step (Polyak 1964); it is kept if L decreases. Otherwise the
+    momentum is reset (O'Donoghue and Candes 2015), and the step shortened. A fit that may stop at the noise begins
+    with gradients smoothed along ordered columns (`SmoothSteps`), and goes on with plain ones where these gain no more.
 
     Args:
         domain: The columns, and which are ordered.
@@ -103,8 +105,8 @@ def estimate(
     near = np.array([t.explained(among) for t in targets])
     if last:
         near[[t.dependent(among) for t in targets]] *= _PART_OF_NOISE
-    smooth = SmoothSteps.of(domain, targets)
-    step = 1.0 / max(t.curvature(total) * norm for t, norm in zip(targets, smooth.norms, strict=True))
+    smooth = SmoothSteps.of(domain, targets) if stop_at_noise else SmoothSteps.none(targets)
+    first = step = smooth.length(targets, total)
     history = [float(losses.sum())]
     for _ in range(iterations):
         if stop_at_noise and np.all(losses <= near):
@@ -126,13 +128,19 @@ def estimate(
                 before, theta = (
                     objective.joined(_settled(objective.split(x), moves)) for x in (before, theta)
                 )
-            if len(history) > 10 and history[-11] - history[-1] <= tolerance * max(history[-1], 1e-12):
-                break
+            gains_no_more = len(history) > 10 and history[-11] - history[-1] <= tolerance * max(
+                history[-1], 1e-12
+            )
         else:
             step *= 0.7 if momentum else 0.5
+            gains_no_more = step < (_SHORT_STEP * first if smooth.alike else _LEAST_STEP)
             before, momentum = theta, 0
-            if step < _LEAST_STEP:
-                break
+        if gains_no_more and smooth.alike:
+            smooth = SmoothSteps.none(targets)
+            step, history = smooth.length(targets, total), history[-1:]
+            before, momentum = theta, 0
+        elif gains_no_more:
+            break
     potentials = {
         t.clique: p if t.possible is None else np.where(t.possible, p, p[t.possible].min() - IMPOSSIBLE)
         for t, p in zip(targets, objective.split(theta), strict=True)
@@ -217,13 +225,13 @@ class SmoothSteps:
     """Smooths the gradient of each target along its ordered columns.
 
     A step is the gradient times I + S, where S has entries exp(-d / 2) between cells at a distance d along the ordered
-    columns: the covariance of a stationary process, so that the matrix is positive definite, the loss falls as by other
-    steps, and the optimum is the same.
+    columns. It comes fast to where noise explains the rest. Near the optimum it need not lower the loss, as marginals
+    answer to potentials of other cells too; plain steps go on from there.
 
     The distance of two codes is the part of the records between their middles, times the number of codes. So a frequent
     value such as zero is moved apart from its neighbours, whose counts are of another size, and small codes together.
-    Codes that stand apart, such as those of missing values, marginals of single columns, and marginals measured
-    without noise stay as they are.
+    Codes that stand apart, such as those of missing values, have no neighbours. Marginals of single columns, and
+    marginals measured without noise, are not smoothed.
 
     Attributes:
         norms: Factor by which the gradient of each target grows at most [targets].
@@ -234,6 +242,15 @@ class SmoothSteps:
 
     norms: Sequence[float]
     alike: Sequence[tuple[NDArray[np.intp], Sequence[tuple[FloatArray, int]]]]
+
+    @classmethod
+    def none(cls, targets: Sequence[Target]) -> Self:
+        """Return what leaves each gradient as it is."""
+        return cls([1.0] * len(targets), [])
+
+    def length(self, targets: Sequence[Target], total: float) -> float:
+        """Return the length of a first step, by which the loss falls however it bends."""
+        return 1.0 / max(t.curvature(total) * norm for t, norm in zip(targets, self.norms, strict=True))
 
     @classmethod
     def of(cls, domain: Domain, targets: Sequence[Target]) -> Self:
