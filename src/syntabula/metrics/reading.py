@@ -56,11 +56,11 @@ def compare(
 
     Returns:
         The comparison. Identifiers are left out, as their synthetic values are generated without the data. A
-        cell of a text file that cannot be parsed as its column's type counts as missing, as in a fit, with a
-        CoercionWarning.
+        cell of a text file that cannot be parsed as its column's type counts as missing, as in a fit, and so does an
+        infinite number of any table, with a CoercionWarning.
 
     Raises:
-        DataError: If a table cannot be read, has no rows, holds infinite numbers, or stores a column as a
+        DataError: If a table cannot be read, has no rows, holds numbers beyond 1e150, or stores a column as a
             different kind than the real table; the message names the column and never a cell's value.
         SchemaError: If the tables have different columns, or do not match the schema.
         ArgumentError: If the target is not one of the columns, or the only one.
