@@ -95,7 +95,7 @@ class TestEvaluate:
 
     @pytest.mark.thorough
     def test_errors_show_no_cell(self, tables, run):
-        text = "age,sex,job\ninf,secretcell,cook\n"
+        text = "age,sex,job\n1e200,secretcell,cook\n"
         (tables / "other.csv").write_text(text, encoding="utf-8")
 
         ran = run(*EVALUATE)

@@ -150,6 +150,17 @@ class TestConditions:
             assert ran.err.count("\n") == 1
             assert not (folder / "x.csv").exists()
 
+    def test_given_numbers_with_texts_beside_them_keep_their_spelling(self, tmp_path, run):
+        schema = st.Schema({"crp": st.Numeric(0, 9, decimals=1, texts=("n/a",))})
+        (tmp_path / "real.csv").write_text("crp\n" + "3.4\nn/a\n" * 20)
+        st.Independent(epsilon=1.0, seed=1).fit(tmp_path / "real.csv", schema).save(tmp_path / "a.syn")
+        (tmp_path / "given.csv").write_text("crp\n3.40\nn/a\n2.00\n")
+
+        ran = run("sample", tmp_path / "a.syn", "-o", tmp_path / "x.csv", "--given", tmp_path / "given.csv")
+
+        assert ran.code == 0, ran.err
+        assert (tmp_path / "x.csv").read_text().split() == ["crp", "3.40", "n/a", "2.00"]
+
     def test_a_given_table_that_is_not_there_is_exit_3(self, released, run):
         assert run("sample", released, "-o", "x.csv", "--given", "none.csv").code == 3
 

@@ -364,14 +364,14 @@ class TestBrokenPlugIns:
         def halves_fail(tables):
             if tables.real.n_rows < 50:
                 raise ValueError
-            return Score(metric="mine", value=1.0, direction="lower")
+            return Score(metric="mine", value=1.0, direction="lower", note="few rows")
 
         register_metric(halves_fail)
 
         found = evaluate(people(50, 1), people(50, 2), metrics=["mine"])
 
         assert (found.score("mine").value, dict(found.score("mine").baselines)) == (1.0, {"HISTOGRAM": 1.0})
-        assert found.score("mine").note.startswith("there is no HALF: the metric 'mine'")
+        assert found.score("mine").note.startswith("few rows; there is no HALF: the metric 'mine'")
         assert len(found.faults) == 1
 
     def test_one_whose_class_cannot_be_called_breaks_alone(self):

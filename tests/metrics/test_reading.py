@@ -10,7 +10,7 @@ import pytest
 
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, SchemaError
 from syntabula.metrics import compare
-from syntabula.table.schema.columns import Categorical, Identifier, Numeric
+from syntabula.table.schema.columns import Categorical, Date, Identifier, Numeric
 from syntabula.table.schema.schema import Schema
 
 
@@ -52,6 +52,19 @@ class TestCoding:
         assert tables.synthetic.numbers["x"].tolist() == [*tables.real.numbers["x"][[1, 0]], 1e100]
         assert tables.synthetic.numbers["y"].tolist() == synthetic["y"].tolist()
         np.testing.assert_array_equal(tables.holdout.numbers["x"], tables.real.numbers["x"])
+
+    @pytest.mark.parametrize(
+        ("resolution", "first"), [("week", "2020-05-11"), ("month", "2020-05-01"), ("quarter", "2020-04-01")]
+    )
+    def test_days_declared_as_periods_are_their_first_days_in_every_table(self, resolution, first):
+        days = Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31), resolution=resolution, nullable=True)
+        real = pd.DataFrame({"d": pd.to_datetime(["2020-05-15T13:00", None])})
+        synthetic = pl.DataFrame({"d": [dt.date.fromisoformat(first), None]})
+
+        tables = compare(real, synthetic, holdout=real, schema=Schema({"d": days}))
+
+        for view in (tables.real, tables.holdout):
+            np.testing.assert_array_equal(view.numbers["d"], tables.synthetic.numbers["d"])
 
     def test_takes_dates_as_numbers_and_booleans_as_categories(self):
         frame = pl.DataFrame({"d": [dt.date(1970, 1, 2), dt.date(1970, 1, 3)], "b": [True, False]})

@@ -13,6 +13,8 @@ import syntabula as st
 from syntabula.errors import ArgumentError
 from syntabula.metrics import compare
 from syntabula.metrics.rules import BrokenRules
+from syntabula.table.read import read
+from syntabula.table.rules.at_work import row_rules
 
 SCHEMA = st.Schema(
     {
@@ -82,6 +84,16 @@ def test_each_rule_is_counted_in_both_tables():
         "of the real rows: flag or a < 9": 0.0,
         "of the real rows: start <= end": 0.0,
     }
+
+
+def test_days_of_a_column_of_months_are_judged_as_their_months():
+    months = st.Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31), resolution="month")
+    declared = st.Schema({"day": months}, rules=st.Rules(require=['day("day") = 1']))
+    frame = pd.DataFrame({"day": pd.to_datetime(["2020-05-15", "2020-06-01"])})
+
+    (broken,) = row_rules(declared).broken_by(read(frame).columns, 2).values()
+
+    assert not broken.any()
 
 
 def test_files_are_checked_alike(tmp_path):

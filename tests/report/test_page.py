@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,6 +16,7 @@ from syntabula.errors import ArgumentError, PrivacyWarning
 from syntabula.metrics import compare
 from syntabula.metrics.utility.efficacy import Efficacy
 from syntabula.report.groups import FEWEST_ROWS, equal_shares, equal_widths
+from syntabula.report.results import not_computed, read_evaluation
 from syntabula.report.words import edge_texts, group_words
 
 SECTIONS = {
@@ -227,6 +229,17 @@ class TestResults:
         assert pages[0] == pages[1]
         assert "pmse" in pages[0]
         assert "query-error-3" not in pages[0]
+
+    def test_metrics_that_cannot_be_loaded_are_told_from_memory_and_from_a_file(self, tmp_path):
+        real = pd.DataFrame({"a": [1, 2, 3, 4]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            found = replace(syntabula.evaluate(real, real, metrics="tvd-1"), unloaded=("<mine> is broken",))
+        file = tmp_path / "results.json"
+        file.write_text(json.dumps(found.to_json()), encoding="utf-8")
+
+        assert "Not computed: &lt;mine&gt; is broken." in report(real, real, evaluation=found).html
+        assert not_computed(read_evaluation(file)[1], found.results) == ["<mine> is broken"]
 
     def test_scores_of_other_tables_are_refused(self):
         with warnings.catch_warnings():

@@ -262,10 +262,10 @@ def _result(task: _Task, found: Mapping[_Task, tuple[Score | str, float]]) -> Re
     if isinstance(score, str):
         fault = score
         score = faults.without_value(task.info, task.metric, fault)
-    elif fault := faults.of_baselines(broken):
-        score = replace(score, note=fault)
-    elif task.splits and not score.note:
-        score = replace(score, note=_OWN_HOLDOUT)
+    else:
+        fault = faults.of_baselines(broken)
+        note = score.note or (_OWN_HOLDOUT if task.splits else "")
+        score = replace(score, note="; ".join(filter(None, [note, fault])))
     score = score.with_baselines(scale)
     return Result(info=task.info, against=task.against, score=score, seconds=seconds, fault=fault)
 

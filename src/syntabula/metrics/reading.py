@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import row_rules
-from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Identifier, Numeric
+from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Date, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, columns_listed
 from syntabula.table.unit_rows import units_of_rows, warn_of_shared_units
 
@@ -49,16 +50,17 @@ def compare(
         schema: Says which columns are numeric, categorical or identifiers. For undeclared columns, or without a
             schema, this is inferred from the real table by the rules of `draft_schema`. Text files are parsed by
             the schema, so that the cells of all tables are read alike; its bounds and categories are not used
-            otherwise. If it names a unit, splits of the real table keep all rows of a unit together, and a SplitWarning
-            says if one has rows in the real and in the holdout table.
+            otherwise. Days of a column declared as weeks, months or quarters are taken as the first day of each. If it
+            names a unit, splits of the real table keep all rows of a unit together, and a SplitWarning says if one has
+            rows in the real and in the holdout table.
 
     Returns:
         The comparison. Identifiers are left out, as their synthetic values are generated without the data. A
-        cell of a text file that cannot be parsed as its column's type counts as missing, as in a fit, with a
-        CoercionWarning.
+        cell of a text file that cannot be parsed as its column's type counts as missing, as in a fit, and so does an
+        infinite number of any table, with a CoercionWarning.
 
     Raises:
-        DataError: If a table cannot be read, has no rows, holds infinite numbers, or stores a column as a
+        DataError: If a table cannot be read, has no rows, holds numbers beyond 1e150, or stores a column as a
             different kind than the real table; the message names the column and never a cell's value.
         SchemaError: If the tables have different columns, or do not match the schema.
         ArgumentError: If the target is not one of the columns, or the only one.
@@ -133,7 +135,7 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
         if not table.origin.is_text:
             _check_kinds(role, table, schema)
         table = read(table, schema)
-    table = finite_table(table, None)
+    table = _in_periods(finite_table(table, None), schema)
     names = [repr(name) for name, column in table.columns.items() if column.unreadable is not None]
     if names:
         warn_caller(
@@ -143,6 +145,22 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
             )
         )
     return table
+
+
+def _in_periods(table: RawTable, schema: Schema | None) -> RawTable:
+    """Replace days of columns declared as weeks, months or quarters by the first day of each, as synthetic rows have."""
+    found: dict[str, RawColumn] = {}
+    for name, column in ({} if schema is None else schema.columns).items():
+        raw = table.columns.get(name)
+        if not isinstance(column, Date) or column.resolution == "day" or raw is None:
+            continue
+        if raw.physical.kind in ("date", "datetime"):
+            days = np.where(raw.missing, 0, raw.values)
+            if raw.physical.kind == "datetime":
+                days //= MICROSECONDS["day"]
+            values, physical = column.values(column.periods(days))
+            found[name] = replace(raw, cells=values, physical=physical)
+    return RawTable({**table.columns, **found}, table.n_rows, table.origin) if found else table
 
 
 def _check_kinds(role: str, table: RawTable, schema: Schema) -> None:

@@ -21,7 +21,14 @@ from syntabula.metrics.reading import compare
 from syntabula.report import plots, words
 from syntabula.report.cards import MOST_IN_MAP, MOST_PAIRS, Cards
 from syntabula.report.differences import differences
-from syntabula.report.results import Facts, PathLike, check_same_tables, read_attacks, read_evaluation
+from syntabula.report.results import (
+    Facts,
+    PathLike,
+    check_same_tables,
+    not_computed,
+    read_attacks,
+    read_evaluation,
+)
 from syntabula.table.draft import whole_schema
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.read import read
@@ -172,6 +179,7 @@ def make_report(
         "n_columns": len(tables.columns),
         "pairs": cards.pairs(),
         "results": [(result, words.scale(result)) for result in results],
+        "not_computed": [] if given is None else not_computed(given[1], results),
         "attacks": [facts for facts in findings if "auc" in facts],
         "disclosures": [(facts, words.disclosure_scale(facts)) for facts in findings if "auc" not in facts],
         "statement": statement,

@@ -34,10 +34,12 @@ def read_evaluation(source: Evaluation | PathLike) -> tuple[tuple[Result, ...], 
         OSError: If the file cannot be read.
     """
     if isinstance(source, Evaluation):
-        return source.results, source.facts
+        return source.results, {**source.facts, "faults": source.faults}
     found = _parsed(file_path("evaluation", source))
     try:
-        return tuple(_result(facts) for facts in found["scores"]), found
+        # Files of earlier versions have no faults.
+        read = {**found, "faults": [*found.get("faults", ())]}
+        return tuple(_result(facts) for facts in found["scores"]), read
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ArgumentError(
             f"{str(source)!r} holds no scores; make it with `syntabula evaluate --json`"
@@ -71,6 +73,12 @@ def read_attacks(sources: Any) -> list[Facts]:
     if isinstance(sources, Iterable):
         return [facts for source in sources for facts in read_attacks(source)]
     raise refusal("attacks", "results of attacks, or files that `syntabula attack` wrote", sources)
+
+
+def not_computed(facts: Facts, results: Iterable[Result]) -> list[str]:
+    """Return the sentences about metrics that cannot be loaded, or broke, and that no note of a score holds."""
+    notes = [result.score.note for result in results]
+    return [fault for fault in map(str, facts["faults"]) if not any(fault in note for note in notes)]
 
 
 def check_same_tables(facts: Facts, tables: Comparison) -> None:

@@ -27,7 +27,8 @@ def finite_table(table: RawTable, schema: Schema | None, *, tell: bool = False) 
     Args:
         table: The table as read.
         schema: The declared columns.
-        tell: Whether to warn of those in undeclared columns; without noise, so not under a budget.
+        tell: Whether to warn of those in undeclared columns; without noise, so not under a budget. Those in declared
+            columns are told in any case, where they are coded, as clipped values are.
     """
     found: dict[str, RawColumn] = {}
     for name, raw in table.columns.items():

@@ -80,15 +80,16 @@ def sample(
 
     loaded = load(release)
     conditions = read_where(where, loaded.schema) if where else None
-    # Read here, so that a reading error is not reported as a writing error.
-    table = None if given is None else read(given, loaded.schema)
+    if given is not None:
+        # Read here too, so that a reading error is not reported as a writing error; the path keeps the cells' spelling.
+        read(given, loaded.schema)
     if of is None:
         with output(out, force=force) as temporary:
-            drawn = loaded.sample_to(temporary, rows, where=conditions, given=table, seed=seed)
+            drawn = loaded.sample_to(temporary, rows, where=conditions, given=given, seed=seed)
     else:
         with written():
             drawn = loaded.sample_to(
-                out, rows, where=conditions, given=table, seed=seed, parts=of, part=number
+                out, rows, where=conditions, given=given, seed=seed, parts=of, part=number
             )
     console.result(f"wrote {drawn} rows to {out}", {"out": str(out), "rows": drawn, "release": str(release)})
 

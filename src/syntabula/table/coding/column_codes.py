@@ -27,7 +27,8 @@ COERCIONS = {
     "clipped": "some values lie outside the declared bounds and are clipped to the nearest bound",
     "rounded": "some values are not whole, or not multiples of the column's step, and were rounded",
     "unknown": "some values are not declared categories",
-    "unreadable": "some cells cannot be read as the declared kind (days and times are read as in 2024-01-31T10:00)",
+    "unreadable": "some cells cannot be read as the declared kind, or are infinite (days and times are read as in "
+    "2024-01-31T10:00)",
     "missing": "some cells are missing though the column is not nullable, and their records are left out",
 }
 """A sentence for each kind of coercion; for cells without a code, their outcome is added."""
@@ -62,7 +63,8 @@ class Coercions:
         clipped: Per column, number of values outside the bounds.
         rounded: Per column, number of values that are not whole although declared integer, or off the grid of a step.
         unknown: Per column, number of values that are not declared categories.
-        unreadable: Per column of a text file, number of cells that cannot be read as the declared kind.
+        unreadable: Per column, number of cells that cannot be read as the declared kind, or are infinite and so count
+            as missing.
         missing: Per column, number of missing cells of a column that is not nullable.
         records_left_out: Number of records that could not be encoded.
         outcomes: Per column, what happens to unknown and unreadable cells.

@@ -166,7 +166,8 @@ def _source(
 def plain_cells(column: Column, raw: RawColumn) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the cells of a column as numbers, flags or texts of its declaration's kind, and which are missing.
 
-    Values outside the declared domain stay as they are, if the kind can hold them; else they are missing.
+    Values outside the declared domain stay as they are, if the kind can hold them; else they are missing. Weeks, months
+    and quarters are their first days, as in released rows.
     """
     missing = ~present_cells(raw)
     values, kind = raw.values, raw.physical.kind
@@ -191,7 +192,8 @@ def plain_cells(column: Column, raw: RawColumn) -> tuple[NDArray[Any], NDArray[n
         too_large = ~(np.abs(np.where(missing, 0.0, values)) < 2.0**63)
         missing = missing | too_large
         values = np.rint(np.where(missing, 0.0, values))
-    return np.where(missing, 0, values).astype(np.int64), missing
+    whole = np.where(missing, 0, values).astype(np.int64)
+    return (column.first_days(column.periods(whole)) if isinstance(column, Date) else whole), missing
 
 
 def _kind(column: Column) -> str:
