@@ -175,6 +175,8 @@ def check_time_format(
             )
     if twice := next((part for part in parts if parts.count(part) > 1), None):
         raise SchemaError(f"format has two directives for the {twice}; keep one of them")
+    if "%q" in tokens and "%y" in tokens:
+        raise SchemaError("format has %q with %y, a year of two digits; %q needs %Y")
     wanted = {*needed, *_coarser(parts)}
     if {"%I", "%-I"} & {*tokens}:
         wanted.add("half")
