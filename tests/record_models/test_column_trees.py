@@ -137,6 +137,17 @@ class TestPlan:
         without = ColumnTrees(least_code=1).training_cost(wide, 100_000, Training())
         assert without.memory_mb < wider.memory_mb  # shares of 30 codes are held for each node
 
+    def test_a_column_of_many_codes_takes_what_its_places_do(self) -> None:
+        beside, n = (30,) * 20, 10_000
+        few, many, alone = (
+            ColumnTrees().training_cost(Domain(tuple(map(str, range(len(sizes)))), sizes), n, Training())
+            for sizes in ((*beside, 30), (*beside, n), (n,))
+        )
+
+        # Each of its codes has means of 12 codes of 20 columns.
+        assert many.memory_mb - few.memory_mb > 12 * 20 * n * 8 / 2**20
+        assert alone.memory_mb < few.memory_mb
+
     def test_an_unknown_first_column_is_refused_with_what_it_may_be(self) -> None:
         domain = Domain(("age", "pay"), (2, 2))
 

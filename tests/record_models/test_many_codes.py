@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 
-from syntabula.record_models.many_codes import MOST_DIRECTIONS, places_of_codes
+from syntabula.record_models.many_codes import MOST_DIRECTIONS, bytes_of_means, places_of_codes
 
 
 def distances(places: np.ndarray, target: np.ndarray, codes: list[int]) -> np.ndarray:
@@ -19,7 +21,7 @@ def test_codes_are_near_if_their_records_are_similar_in_numbers_and_classes() ->
     number = (target % 2 * 40 + rng.integers(0, 10, target.size)).astype(np.uint8)
     kind = (target % 3).astype(np.uint8)
 
-    places = places_of_codes(target, 100, [number, kind], [50, 3], [True, False])
+    places = places_of_codes(target, [number, kind], [50, 3], [True, False])
     apart = distances(places, target, [0, 6, 1, 7, 2])
 
     assert places.shape == (5_000, 4)
@@ -34,7 +36,22 @@ def test_records_of_one_code_lie_at_one_place_and_many_predictors_leave_few_dire
     target = rng.integers(0, 60, 500).astype(np.uint8)
     predictors = [rng.integers(0, 30, 500).astype(np.uint8) for _ in range(300)]
 
-    places = places_of_codes(target, 70, predictors, [30] * 300, [False] * 300)
+    places = places_of_codes(target, predictors, [30] * 300, [False] * 300)
 
     assert places.shape == (500, MOST_DIRECTIONS)
     assert len(np.unique(places.round(9), axis=0)) == len(np.unique(target))
+
+
+def test_the_memory_said_is_what_they_take_where_each_record_has_a_code_of_its_own() -> None:
+    n, sizes, ordered = 3_000, [30] * 20 + [5, 90], [False] * 21 + [True]
+    rng = np.random.default_rng(0)
+    target = rng.permutation(2 * n)[:n].astype(np.uint16)
+    predictors = [rng.integers(0, size, n).astype(np.uint8) for size in sizes]
+
+    tracemalloc.start()
+    places_of_codes(target, predictors, sizes, ordered)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    # Beside them, a few numbers of each record and each pair of features.
+    assert 0.9 < peak / bytes_of_means(n, 2 * n, sizes, ordered) < 1.4

@@ -23,7 +23,7 @@ from syntabula.record_models.column_order import usual_order
 from syntabula.record_models.determined import determined
 from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
-from syntabula.record_models.many_codes import MOST_DIRECTIONS
+from syntabula.record_models.many_codes import MOST_DIRECTIONS, bytes_of_means
 from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
 
 _ROWS_AT_ONCE = 100_000
@@ -97,15 +97,18 @@ class ColumnTrees(LookupModel):
         each = {kind: _timed_tree(replace(self, first=()), kind) for kind in (True, False)}
         mean = sum(each[c in domain.ordered] for c in domain) / max(d, 1)
         numbers = n * (4 * d + _BYTES_PER_NODE + _BYTES_PER_DONOR * d) + 4 * d * sum(domain.sizes)
+        unordered = {c: domain.size(c) for c in domain if c not in domain.ordered}
+        classes = [size for size in unordered.values() if size <= MOST_CLASSES]
         if self.least_code > 1:
-            unordered = (domain.size(c) for c in domain if c not in domain.ordered)
-            classes = max((size for size in unordered if size <= MOST_CLASSES), default=0)
-            numbers += min(n, 2 * n // self.least_leaf) * classes * _BYTES_PER_SHARE
-        if any(c not in domain.ordered and domain.size(c) > MOST_CLASSES for c in domain):
+            numbers += min(n, 2 * n // self.least_leaf) * max(classes, default=0) * _BYTES_PER_SHARE
+        if len(unordered) > len(classes):
+            most = max(unordered, key=domain.size)
+            others = [c for c in domain if c != most]
+            sizes, ordered = [domain.size(c) for c in others], [c in domain.ordered for c in others]
             numbers += n * MOST_DIRECTIONS * _BYTES_PER_PLACE
+            numbers += bytes_of_means(n, domain.size(most), sizes, ordered)
         # Half of the records say of each category whether it is drawn again.
-        categories = sum(c not in domain.ordered and domain.size(c) <= MOST_CLASSES for c in domain)
-        checked = each[False] * growth / 2 * categories * (d - 1)
+        checked = each[False] * growth / 2 * len(classes) * (d - 1)
         return FitCost(numbers / 2**20, mean * growth * d * (d - 1) / 2 + checked)
 
     def trained(

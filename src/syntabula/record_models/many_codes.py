@@ -14,11 +14,11 @@ _TOLD_APART = 12
 """Codes of a predictor without an order that count; the others, which are rarer, are as none of them."""
 _MOST_FEATURES = 250
 """With so many predictors that these would be more, fewer codes of each count."""
+_BYTES_PER_MEAN = 8
 
 
 def places_of_codes(
     target: Codes,
-    n_codes: int,
     predictors: Sequence[Codes],
     sizes: Sequence[int],
     ordered_predictors: Sequence[bool],
@@ -31,22 +31,39 @@ def places_of_codes(
 
     Args:
         target: Codes [n] of the column.
-        n_codes: Number of its codes.
         predictors: Codes [n] of each predictor; at least one.
         sizes: Number of codes of each.
         ordered_predictors: Whether those of each predictor follow an order.
     """
-    counts = np.bincount(target, minlength=n_codes)
-    told_apart = max(1, min(_TOLD_APART, _MOST_FEATURES // len(predictors)))
-    sums = [
-        np.bincount(target, feature, minlength=n_codes)
+    codes, places = np.unique(target, return_inverse=True)
+    weights = np.sqrt(np.bincount(places))
+    told_apart = _told_apart(len(predictors))
+    features = (
+        feature
         for predictor in zip(predictors, sizes, ordered_predictors, strict=True)
         for feature in _features(*predictor, told_apart)
-    ]
-    means = np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
-    directions = np.linalg.eigh(means.T @ (means * counts[:, None]))[1][:, -MOST_DIRECTIONS:]
-    placed: NDArray[np.float64] = (means @ directions)[target]
+    )
+    # Means of each code's records times the root of how many these are. The array may be large, so there is but one.
+    weighted = np.empty((len(codes), _n_features(sizes, ordered_predictors)))
+    for position, feature in enumerate(features):
+        weighted[:, position] = np.bincount(places, feature) / weights
+    directions = np.linalg.eigh(weighted.T @ weighted)[1][:, -MOST_DIRECTIONS:]
+    placed: NDArray[np.float64] = (weighted @ directions / weights[:, None])[places]
     return placed
+
+
+def bytes_of_means(n: int, n_codes: int, sizes: Sequence[int], ordered_predictors: Sequence[bool]) -> int:
+    """Return how much memory the means of codes take, from which `places_of_codes` finds the places of n records."""
+    return min(n, n_codes) * _n_features(sizes, ordered_predictors) * _BYTES_PER_MEAN
+
+
+def _told_apart(n_predictors: int) -> int:
+    return max(1, min(_TOLD_APART, _MOST_FEATURES // max(n_predictors, 1)))
+
+
+def _n_features(sizes: Sequence[int], ordered_predictors: Sequence[bool]) -> int:
+    most = _told_apart(len(sizes))
+    return sum(1 if o else min(size, most) for size, o in zip(sizes, ordered_predictors, strict=True))
 
 
 def _features(codes: Codes, size: int, ordered: bool, told_apart: int) -> Iterator[NDArray[np.float64]]:

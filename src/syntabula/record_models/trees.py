@@ -172,7 +172,7 @@ def grow(
     classes = _ranks(target, n_codes) if ordered else _classes(target, n_codes)
     by_place = bool(predictors) and not ordered and n_codes > MOST_CLASSES
     if by_place:
-        scores = places_of_codes(target, n_codes, predictors, sizes, ordered_predictors)
+        scores = places_of_codes(target, predictors, sizes, ordered_predictors)
     else:
         scores = (classes - classes.mean())[:, None] if ordered else _scores(classes.astype(np.intp))
     ranks = [

@@ -90,6 +90,7 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
 
 def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     """Draft a schema, and also return rules that hold in every row of the table; see `draft_schema`."""
+    from syntabula.table.finite import finite_table
     from syntabula.table.rules.ordered_names import told, unordered
     from syntabula.table.rules.proposals import proposed_rules
 
@@ -97,7 +98,8 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     columns, noted = _drafted(table.columns)
     schema = Schema(columns)
     notes = [_note(names, note) for note, names in noted.items()]
-    rules = proposed_rules(table, schema)
+    # As rows are held to them at a fit.
+    rules = proposed_rules(finite_table(table, schema), schema)
     if rules is not None:
         notes.append(_note_of_rules(rules))
     if pairs := unordered(schema.columns, {}, rules, []):

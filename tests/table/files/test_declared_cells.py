@@ -31,6 +31,7 @@ from syntabula.table.schema.columns import (
     Identifier,
     Numeric,
 )
+from syntabula.table.schema.text_formats import read_time
 from syntabula.table.schema.time_columns import Period
 
 DAYS = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
@@ -509,3 +510,23 @@ def test_a_release_writes_the_dialect_and_the_formats_of_its_table(tmp_path: Pat
     assert made["day"].dropna().str.fullmatch(r"[0-3]\d/[01]\d/20\d\d").all()
     assert made["pay"].str.fullmatch(r"-?\d+,\d\d").all()
     assert release.sample(5)["pay"].dtype == np.float64
+
+
+@pytest.mark.parametrize("format", ["%G-W%V", "%V/%G", "%G%V"])
+def test_week_53_of_a_year_of_52_weeks_is_no_week(format: str) -> None:
+    column = period(format, "week")
+    weeks = ((2010, "52"), (2010, "53"), (2020, "53"), (1953, "1"))
+    texts = [format.replace("%G", str(year)).replace("%V", week) for year, week in weeks]
+
+    table = read(pd.DataFrame({"x": texts}), st.Schema({"x": column}))
+
+    days = [dt.date(2010, 12, 27), BAD, dt.date(2020, 12, 28), dt.date(1952, 12, 29)]
+    assert shown(table, "x") == days
+    assert [_read_alone(text, format) for text in texts] == days
+
+
+def _read_alone(text: str, format: str) -> dt.date | str:
+    try:
+        return read_time(text, format).date()
+    except ValueError:
+        return BAD

@@ -69,6 +69,15 @@ def test_nothing_is_implied_by_missing_cells_whole_domains_or_columns_as_they_ar
         assert implied_start(rules, name, allowed(name, column, condition)) is None
 
 
+def test_nothing_is_implied_where_no_step_of_the_start_lies_near_and_ends_of_whole_numbers_are_exact():
+    x, y = st.Numeric(0, 2 * 10**18, integer=True, step=10), st.Numeric(0, 2 * 10**18, integer=True)
+    rules = row_rules(st.Schema({"x": x, "y": y}, rules=st.Rules(require=["y - x between 0 and 3"])))
+
+    assert implied_start(rules, "y", allowed("y", y, (15, 16))) is None
+    found = implied_start(rules, "y", allowed("y", y, 10**18 + 1))
+    assert found == ("x", (10**18 - 3, 10**18 + 2))
+
+
 def test_a_start_that_may_be_missing_still_may():
     column = st.Numeric(0, 500, integer=True, nullable=True)
 

@@ -88,6 +88,16 @@ def test_small_tables_and_single_columns_have_none():
         assert draft_with_rules(read(frame))[2] is None
 
 
+def test_infinite_numbers_are_missing_as_they_are_at_a_fit():
+    rng = np.random.default_rng(0)
+    x, y = rng.exponential(50, (2, 200))
+    x[:40] = y[:40] = np.nan
+    assert draft_with_rules(read(pd.DataFrame({"x": x, "y": y})))[2].together == (("x", "y"),)
+    y[40:60] = np.inf
+
+    assert draft_with_rules(read(pd.DataFrame({"x": x, "y": y})))[2] is None
+
+
 @pytest.mark.thorough
 def test_a_note_names_columns_and_no_value():
     schema, notes = draft_schema(table())

@@ -54,6 +54,7 @@ def test_periods_are_written_by_their_own_directives() -> None:
         ("month", "%d/%m/%Y", "has the directive '%d'; this kind of column allows %Y, %y, %m"),
         ("quarter", "%Y-%m", "has the directive '%m'"),
         ("quarter", "%Y", "does not write the quarter; add %q"),
+        ("quarter", "%y-Q%q", "%q needs %Y"),
         ("week", "%Y-W%V", "has the directive '%Y'; this kind of column allows %G, %V"),
         ("week", "%G", "does not write the week; add %V"),
     ]:

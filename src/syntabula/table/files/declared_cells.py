@@ -35,7 +35,7 @@ from syntabula.table.frames.object_columns import object_array, to_objects
 from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import Identifier, Ordered
 from syntabula.table.schema.schema import Schema
-from syntabula.table.schema.text_formats import NumberFormat, quarter_pattern
+from syntabula.table.schema.text_formats import NumberFormat, quarter_pattern, week_pattern
 from syntabula.table.schema.time_columns import MICROSECONDS, microseconds, time_zone
 
 _PLAIN_TIME = "%Y-%m-%d %H:%M:%S.%f"
@@ -75,7 +75,12 @@ def plain(cell: str, physical: PhysicalType) -> str:
 def _time_in(cell: str, format: str) -> str:
     """Return the SQL of the time that a cell writes in a format; null if it is not in it."""
     if "%q" not in format:
-        return f"try_strptime({cell}, {quoted(format)})"
+        time = f"try_strptime({cell}, {quoted(format)})"
+        if "%V" not in format:
+            return time
+        # DuckDB reads week 53 of a year of 52 weeks as the first of the next year.
+        week = f"TRY_CAST(regexp_extract({cell}, {quoted(week_pattern(format))}, 1) AS INTEGER)"
+        return f"CASE WHEN week({time}) = {week} THEN {time} END"
     # DuckDB reads no quarters.
     pattern = quarter_pattern(format)
     parts = sorted(("year", "quarter"), key=lambda name: pattern.index(f"?P<{name}>"))

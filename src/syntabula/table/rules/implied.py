@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 from typing import Any
 
 import numpy as np
 
-from syntabula.table.coding.conditions import Allowed
+from syntabula.errors import ArgumentError
+from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.rules.computed import bound_as_number
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.schema.columns import MICROSECONDS, Date, Datetime, Numeric, Ordered
 
 _EPOCH = dt.datetime(1970, 1, 1)
+_DAYS_OF_A_QUARTER = 92
 _OF_ROUNDING = 1e-9
 """Part of the largest number by which a range is widened, as sums of floats are rounded."""
 
@@ -30,7 +31,7 @@ def implied_start(rules: RowRules, name: str, wanted: Allowed) -> tuple[str, Any
 
     Returns:
         The other column's name and its condition, as users give them; None if it is one of several, is a distance
-        itself, or may have any of its values.
+        itself, or may have any of its values or none.
     """
     distance = rules.compiled.distances.get(name)
     if distance is None or len(distance.columns) > 1 or wanted.missing or not wanted.spans:
@@ -49,6 +50,11 @@ def implied_start(rules: RowRules, name: str, wanted: Allowed) -> tuple[str, Any
     if low > most or high < least or (low <= least and high >= most):
         return None
     within = (_value(other, max(low, least)), _value(other, min(high, most)))
+    try:
+        allowed(start, other, within)
+    except ArgumentError:
+        # Nothing lies between two steps, and nobody wrote this condition that an error would name.
+        return None
     return start, [within, None] if other.nullable else within
 
 
@@ -63,8 +69,8 @@ def _ends(column: Ordered, wanted: Allowed) -> tuple[Any, Any]:
         0
     ].tolist()
     if isinstance(column, Numeric):
-        room = float(column.unit)
-        return math.floor(first - room) if column.integer else first - room, last + room
+        margin = int(column.unit) if column.integer else float(column.unit)
+        return first - margin, last + margin
     if isinstance(column, Date):
         unit = MICROSECONDS["day"]
         room = unit * (1 if column.resolution == "day" else _DAYS_OF_A_QUARTER)
@@ -72,9 +78,6 @@ def _ends(column: Ordered, wanted: Allowed) -> tuple[Any, Any]:
         assert isinstance(column, Datetime)
         unit, room = 1, MICROSECONDS[column.resolution]
     return first * unit - room, last * unit + room
-
-
-_DAYS_OF_A_QUARTER = 92
 
 
 def _value(column: Ordered, number: Any) -> Any:

@@ -175,6 +175,8 @@ def check_time_format(
             )
     if twice := next((part for part in parts if parts.count(part) > 1), None):
         raise SchemaError(f"format has two directives for the {twice}; keep one of them")
+    if "%q" in tokens and "%y" in tokens:
+        raise SchemaError("format has %q with %y, a year of two digits; %q needs %Y")
     wanted = {*needed, *_coarser(parts)}
     if {"%I", "%-I"} & {*tokens}:
         wanted.add("half")
@@ -224,7 +226,12 @@ def read_time(text: str, format: str) -> dt.datetime:
             raise ValueError
         return dt.datetime(int(first["year"]), 3 * int(first["quarter"]) - 2, 1)
     if "%V" in plain:
-        text, plain = f"{text} 1", f"{plain} %u"
+        monday = dt.datetime.strptime(f"{text} 1", f"{plain} %u")
+        read = re.fullmatch(week_pattern(format), text)
+        if read is None or int(read[1]) != monday.isocalendar().week:
+            # Python reads week 53 of a year of 52 weeks as the first of the next year.
+            raise ValueError
+        return monday
     return dt.datetime.strptime(text, plain)
 
 
@@ -232,3 +239,8 @@ def quarter_pattern(format: str) -> str:
     """Return the regular expression of the texts of a format of quarters, with groups for year and quarter."""
     year, quarter = "(?P<year>[0-9]{4})", "(?P<quarter>[1-4])"
     return re.escape(format).replace("%Y", year).replace("%q", quarter)
+
+
+def week_pattern(format: str) -> str:
+    """Return the regular expression of the texts of a format of ISO weeks, with a group for the week."""
+    return re.escape(format).replace("%G", "[0-9]{4}").replace("%V", "([0-9]{1,2})")
