@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import CoercionWarning, warn_caller
-from syntabula.table.parts.part_reading import Part
+from syntabula.table.parts.part_reading import Part, PartOf
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.columns import Numeric
@@ -57,26 +57,14 @@ def infinite_cells(raw: RawColumn) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class FinitePart:
+class FinitePart(PartOf):
     """A part whose infinite numbers count as missing; see `finite_table`.
 
     Attributes:
-        part: The records as read.
         tell: Whether to warn of those in undeclared columns.
     """
 
-    part: Part
     tell: bool
-
-    @property
-    def place(self) -> str:
-        """What a message calls it."""
-        return self.part.place
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of records, if the part says it (sensitive)."""
-        return getattr(self.part, "n_rows", None)
 
     def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records piece by piece; see `Part.tables`."""

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from syntabula.marginals.parts import Fold, State
-from syntabula.table.parts.part_reading import Part
+from syntabula.table.parts.part_reading import Part, PartOf
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawTable
 from syntabula.table.rules.row_rules import RowRules
@@ -19,26 +19,14 @@ _BROKEN, _CLIPPED = "broken", "clipped"
 
 
 @dataclass(frozen=True)
-class LearnedPart:
+class LearnedPart(PartOf):
     """What is learned of a part; rules concern one row each, so parts do not matter.
 
     Attributes:
-        part: The records as declared.
         rules: The rules.
     """
 
-    part: Part
     rules: RowRules
-
-    @property
-    def place(self) -> str:
-        """What a message calls it."""
-        return self.part.place
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of records, if the part says it (sensitive)."""
-        return getattr(self.part, "n_rows", None)
 
     def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records with the columns that are learned; see `Part.tables`."""

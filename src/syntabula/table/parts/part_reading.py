@@ -95,6 +95,27 @@ class Part(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class PartOf:
+    """A part that reads another one in its own way.
+
+    Attributes:
+        part: The records.
+    """
+
+    part: Part
+
+    @property
+    def place(self) -> str:
+        """What a message calls it."""
+        return self.part.place
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of records, if the part says it (sensitive)."""
+        return getattr(self.part, "n_rows", None)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Work:
     """What one pass over some parts gave.

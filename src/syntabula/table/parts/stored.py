@@ -10,33 +10,21 @@ import numpy as np
 
 from syntabula.errors import DataError, SchemaError
 from syntabula.table.coding.levels import MOST_DECIMALS
-from syntabula.table.parts.part_reading import Part, failures_of
+from syntabula.table.parts.part_reading import Part, PartOf, failures_of
 from syntabula.table.parts.raw_parts import RawParts, StoredType
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.schema.schema import Schema, undeclared
 
 
 @dataclass(frozen=True)
-class StoredPart:
+class StoredPart(PartOf):
     """A part with undeclared columns, which must be stored alike in all parts.
 
     Attributes:
-        part: The records.
         types: Type of each undeclared column.
     """
 
-    part: Part
     types: Mapping[str, StoredType]
-
-    @property
-    def place(self) -> str:
-        """What a message calls it."""
-        return self.part.place
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of records, if the part says it (sensitive)."""
-        return getattr(self.part, "n_rows", None)
 
     def tables(self, schema: Schema | None, columns: Sequence[str] | None) -> Iterator[RawTable]:
         """Yield the records; see `Part.tables`."""
