@@ -12,17 +12,14 @@ not measured, and fits.
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from rows import real_table
-from strong_pairs import FEWEST_VALUES, MOST_ROWS, STRONG
+from strong_pairs import FEWEST_VALUES, STRONG, learned
 
-import syntabula as st
 from syntabula.marginals.domain import EncodedTable
 from syntabula.models.recoded import RecodedModel
 from syntabula.table.read import read
@@ -33,20 +30,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tables", nargs="+", default=["lending_club_2018"])
-    parser.add_argument("--methods", nargs="+", default=["aim"])
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[5.0])
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    for table in options.tables:
-        frame, _, schema = real_table(table)
-        frame = frame.iloc[:MOST_ROWS]
-        for method in options.methods:
-            for epsilon in options.epsilons:
-                release = st.synthesizer(method)(epsilon=epsilon, seed=options.seed).fit(frame, schema)
-                print(f"\n{table}, {method}, epsilon {epsilon:g}\n")
-                show(frame, release)
+    for row, frame, _, release in learned(parser, ["lending_club_2018"], ["aim"], [5.0]):
+        print(f"\n{row}\n")
+        show(frame, release)
 
 
 def show(frame: pd.DataFrame, release: Any) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -33,32 +34,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--tables", nargs="+", default=["california", "shoppers", "lending_club_2018", "news_part"]
-    )
-    parser.add_argument("--methods", nargs="+", default=["mst", "aim"])
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 5.0])
+    print("| table | method | epsilon | strong pairs | kept | near | distance of pairs | seconds |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row, frame, schema, release in learned(
+        parser, ["california", "shoppers", "lending_club_2018", "news_part"], ["mst", "aim"], [1.0, 5.0]
+    ):
+        apart, dealt = drawn(release, dealt_out=False), drawn(release, dealt_out=True)
+        kept = [kept_of(frame, rows) for rows, _ in (apart, dealt)]
+        near = [np.mean(np.abs(k - 1) <= 0.1) for k in kept]
+        pairs = [pairs_of(frame, rows, schema) for rows, _ in (apart, dealt)]
+        print(
+            f"| {row} | {kept[0].size} | "
+            f"{np.median(kept[0]):.2f} → {np.median(kept[1]):.2f} | {near[0]:.0%} → {near[1]:.0%} | "
+            f"{pairs[0]:.4f} → {pairs[1]:.4f} | {apart[1]:.2f} → {dealt[1]:.2f} |",
+            flush=True,
+        )
+
+
+def learned(
+    parser: argparse.ArgumentParser, tables: list[str], methods: list[str], epsilons: list[float]
+) -> Iterator[tuple[str, pd.DataFrame, st.Schema, st.Release]]:
+    """Yield how a row begins, the frame, the schema and the release, for all that the command line names."""
+    parser.add_argument("--tables", nargs="+", default=tables)
+    parser.add_argument("--methods", nargs="+", default=methods)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=epsilons)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| table | method | epsilon | strong pairs | kept | near | distance of pairs | seconds |")
-    print("|---|---|---|---|---|---|---|---|")
     for table in options.tables:
         frame, _, schema = real_table(table)
         frame = frame.iloc[:MOST_ROWS]
         for method in options.methods:
             for epsilon in options.epsilons:
                 release = st.synthesizer(method)(epsilon=epsilon, seed=options.seed).fit(frame, schema)
-                apart, dealt = drawn(release, dealt_out=False), drawn(release, dealt_out=True)
-                kept = [kept_of(frame, rows) for rows, _ in (apart, dealt)]
-                near = [np.mean(np.abs(k - 1) <= 0.1) for k in kept]
-                pairs = [pairs_of(frame, rows, schema) for rows, _ in (apart, dealt)]
-                print(
-                    f"| {table} | {method} | {epsilon:g} | {kept[0].size} | "
-                    f"{np.median(kept[0]):.2f} → {np.median(kept[1]):.2f} | {near[0]:.0%} → {near[1]:.0%} | "
-                    f"{pairs[0]:.4f} → {pairs[1]:.4f} | {apart[1]:.2f} → {dealt[1]:.2f} |",
-                    flush=True,
-                )
+                yield f"{table} | {method} | {epsilon:g}", frame, schema, release
 
 
 def drawn(release: Any, *, dealt_out: bool) -> tuple[pd.DataFrame, float]:
