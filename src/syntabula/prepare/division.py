@@ -63,7 +63,11 @@ def prepare(
     refined = wide if settings.fits_bins else {}
     ordered = [n for n, p in found.items() if p.is_ordered] if settings.fits_bins else []
     parts = {
-        name: settings.parts(asks_atoms=column.atoms is None, asks_roundness=bool(steps_of(column)))
+        name: settings.parts(
+            asks_atoms=column.atoms is None,
+            asks_roundness=bool(steps_of(column)),
+            asks_rhythm=column.has_days,
+        )
         for name, column in refined.items()
     }
     costly = [name for name, asked in parts.items() if asked]
@@ -83,7 +87,12 @@ def prepare(
     )
     if not found and not (costly or (wide and count)):
         return preparation
-    parts |= {name: settings.parts(asks_roundness=found[name].kind != "date") for name in ordered}
+    parts |= {
+        name: settings.parts(
+            asks_roundness=found[name].kind != "date", asks_rhythm=found[name].kind in ("date", "datetime")
+        )
+        for name in ordered
+    }
     paying = len(found) + len(large) + len(costly)
     each = (settings.share - count - units) / max(paying, 1)
     types = paid

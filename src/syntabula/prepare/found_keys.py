@@ -25,7 +25,7 @@ from syntabula.table.key_shapes import shape_of
 from syntabula.table.schema.key_patterns import UUID
 
 if TYPE_CHECKING:
-    from syntabula.prepare.refinement import Points
+    from syntabula.marginals.asked_points import Points
 
 SHAPES_SHARE = Fraction(1, 16)
 """Fraction of a text column's domain budget, and of its delta, that is kept for the form of keys."""

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from syntabula.marginals.asked_points import AskedPoints
+from syntabula.marginals.asked_points import AskedPoints, coded
 from syntabula.prepare.bounds import MISSING_TAIL
 from syntabula.prepare.found_keys import Curated, repeats
 from syntabula.prepare.preprocessing import LEAST_FAILURE
-from syntabula.prepare.refinement import coded
 from syntabula.prepare.searched import SearchedColumn
 from syntabula.privacy.pricing import NoisyVector
 from syntabula.table.clock_numbers import (
@@ -26,7 +25,7 @@ from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import Identifier, Numeric, Time
 
 if TYPE_CHECKING:
-    from syntabula.prepare.refinement import Points
+    from syntabula.marginals.asked_points import Points
 
 KEY_SHARE = Fraction(1, 8)
 """Fraction of the domain budget that finds whether whole numbers are keys or clock times, in columns with such a name."""

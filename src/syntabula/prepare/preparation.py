@@ -350,12 +350,13 @@ class Preparation:
             fitted={name: found.bins for name, found in codes.items()},
             spreads={name: found.spread for name, found in codes.items() if found.spread is not None},
             roundness={name: found.roundness for name, found in codes.items() if found.roundness is not None},
+            rhythms={name: found.rhythm for name, found in codes.items() if found.rhythm is not None},
             unit_sizes=unit_sizes,
         )
 
     def counted_columns(self, parts: RawParts, schema: Schema) -> CountedColumns:
         """Return the values of the columns whose bins depend on them, by one pass that reads no others."""
-        from syntabula.prepare.refinement import expected_of
+        from syntabula.prepare.expected import expected_of
         from syntabula.table.parts.points import CountedColumns, columns_of
 
         ordered = {n: c for n in self.refinements if isinstance(c := schema[n], Ordered)}

@@ -181,8 +181,8 @@ TYPE_SHARE = Fraction(1, 8)
 """Fraction of a column's preprocessing budget that finds its type, if none is stored."""
 TIMES_SHARE = Fraction(1, 32)
 """Fraction that tells days and times from other texts: these are nearly all cells or none, which takes little."""
-Part = Literal["roundness", "atoms", "bins", "spread"]
-_WEIGHTS: Mapping[Part, int] = {"roundness": 1, "atoms": 4, "bins": 3, "spread": 3}
+Part = Literal["roundness", "atoms", "bins", "rhythm", "spread"]
+_WEIGHTS: Mapping[Part, int] = {"roundness": 1, "atoms": 4, "bins": 3, "rhythm": 3, "spread": 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,17 +280,21 @@ class Preprocessing:
     def _is_free(self) -> bool:
         return self.fitted is None or self.fitted.is_free
 
-    def parts(self, *, asks_atoms: bool = True, asks_roundness: bool = True) -> tuple[Part, ...]:
+    def parts(
+        self, *, asks_atoms: bool = True, asks_roundness: bool = True, asks_rhythm: bool = False
+    ) -> tuple[Part, ...]:
         """Return what is found of an ordered column, of all that costs anything.
 
         Args:
             asks_atoms: Whether its atoms are not declared.
             asks_roundness: Whether some of its values are rounder than others.
+            asks_rhythm: Whether it has days, some of which may be more frequent than others.
         """
         asked: dict[Part, bool] = {
             "roundness": self.finds_roundness and asks_roundness,
             "atoms": self.finds_atoms and asks_atoms,
             "bins": not self._is_free,
+            "rhythm": self.finds_roundness and asks_rhythm,
             "spread": self.within == "normal",
         }
         return tuple(part for part, is_asked in asked.items() if is_asked)

@@ -62,7 +62,7 @@ from syntabula.table.schema.columns import (
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
 
 if TYPE_CHECKING:
-    from syntabula.prepare.refinement import Points
+    from syntabula.marginals.asked_points import Points
 
 LEAST_LABEL = 2.0**-18
 """Part of the records that a category holds at least; of a table beyond memory, the others need not be known."""

@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.roundness import LARGEST, Roundness, between_atoms, levels_of, with_atoms
 from syntabula.bins.scale import even_bins
-from syntabula.bins.uniform import Bins, Spread, UniformBins, integer_dtype
-from syntabula.marginals.sorted_points import CUTS_AHEAD, CodeFold, CountedPoints, as_cuts, halving_cuts
+from syntabula.bins.uniform import Bins, Spread, UniformBins
+from syntabula.marginals.asked_points import coded
+from syntabula.marginals.sorted_points import CodeFold, CountedPoints
 from syntabula.prepare.atoms import (
     LEAST_OF_BIN,
     MOST_POINTS,
     Atoms,
     Others,
     bins_beside,
-    candidates,
     find_atoms,
     n_candidates,
     needs_delta,
@@ -37,11 +37,8 @@ from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import MICROSECONDS, Datetime, Numeric, Ordered, Time
 
 if TYPE_CHECKING:
-    from syntabula.marginals.asked_points import AskedPoints
-    from syntabula.table.parts.points import Expected
-
-    Points = NDArray[Any] | CountedPoints | AskedPoints
-    "The points of a column's records: one each, or distinct ones with their numbers of records, or too many to hold."
+    from syntabula.bins.rhythm import Rhythm
+    from syntabula.marginals.asked_points import AskedPoints, Points
 
 
 ROUND_NUMBERS = tuple(Fraction(10) ** k * part for k in range(6, -7, -1) for part in (1, Fraction(1, 2)))
@@ -195,6 +192,7 @@ _STEPS: Mapping[Part, str] = {
     "roundness": "find the roundness of {!r}",
     "atoms": "find the frequent values of {!r}",
     "bins": "fit the bins of {!r}",
+    "rhythm": "find the rhythm of {!r}",
     "spread": "spread within the bins of {!r}",
 }
 
@@ -212,11 +210,13 @@ class OrderedCodes:
         bins: The codes.
         spread: Distribution within each bin; evenly if None.
         roundness: Which round numbers values are multiples of; None if they may be any.
+        rhythm: Which weekdays and times of day are frequent; None if it is not known.
     """
 
     bins: Bins
     spread: Spread | None = None
     roundness: Roundness | None = None
+    rhythm: Rhythm | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +271,23 @@ class Refinement:
         spread = None
         if self.settings.within == "normal":
             spread = fit_spread(rest, bins, share=self.shares["spread"], step=step_of("spread", self.name))
-        return OrderedCodes(bins, spread, roundness)
+        return OrderedCodes(bins, spread, roundness, self._rhythm(points, atoms, roundness))
+
+    def _rhythm(self, points: Points, atoms: Atoms, roundness: Roundness | None) -> Rhythm | None:
+        if not self.settings.finds_roundness or not self.column.has_days:
+            return None
+        from syntabula.prepare.rhythm import RhythmSearch
+
+        search = RhythmSearch(
+            self.column,
+            partial(ColumnCurator, ledger=self.ledger, noise=self.noise),
+            self.shares["rhythm"],
+            step_of("rhythm", self.name),
+        )
+        # Many frequent days, such as all first ones of a month, are a part of the rhythm; few stand apart from it.
+        usual = float(np.median(atoms.counts)) if len(atoms.points) >= FEW_ATOMS else 0.0
+        apart = [point for point, n in zip(atoms.points, atoms.counts, strict=True) if n > 2 * usual]
+        return search.find(_without(points, apart) if apart else points, roundness)
 
     def _levels(self, column: ColumnCurator, points: Points) -> CountedLevels | None:
         steps = steps_of(self.column)
@@ -345,46 +361,10 @@ class Refinement:
         return not column.is_private and getattr(self.settings.fitted, "sees_values", False)
 
 
-def expected_of(column: Ordered, settings: Preprocessing) -> Expected:
-    """Return what is likely to be asked of a column of a table in parts, by public facts alone.
-
-    What it leaves out takes a further pass, so it need not be complete.
-    """
-    from syntabula.table.parts.points import Expected
-
-    lower, upper, integer = column.span()
-    scale, steps = column.scale(), steps_of(column)
-    kind = integer_dtype(int(lower), int(upper)) if integer else np.dtype(np.float64)
-    codes: dict[str, CodeFold] = {}
-    if steps and settings.finds_roundness:
-        codes[LEVELS] = code_of_levels(column)
-    if scale is not None:
-        codes[CELLS] = CodeFold(scale.cells, scale.size)
-    cuts: list[Any] = []
-    if scale is None and settings.fitted is not None:
-        cuts += halving_cuts([(lower, upper + 1 if integer else upper)], CUTS_AHEAD, integer=integer)
-    seeks = settings.finds_atoms and column.atoms is None
-    if seeks:
-        few = [step for step in steps if n_candidates(lower, upper, step) <= MOST_POINTS]
-        points = candidates(lower, upper, few[-1] if few else None, integer=integer)
-        cuts += [*points, *((p + 1 if integer else math.nextafter(p, math.inf)) for p in points)]
-    cuts += [
-        end for p in column.declared_atoms for end in (p, p + 1 if integer else math.nextafter(p, math.inf))
-    ]
-    return Expected(column, as_cuts(cuts, kind), codes, shares=seeks and needs_delta(lower, upper, integer))
-
-
 def code_of_levels(column: Ordered) -> CodeFold:
     """Return the fold that counts how round the values of a column are."""
     steps, (_, _, integer) = steps_of(column), column.span()
     return CodeFold(partial(levels_of, steps=steps, integer=integer), len(steps) + 2)
-
-
-def coded(points: Points, name: str, fold: CodeFold) -> NDArray[Any] | CountedPoints:
-    """Return the codes of points; see `CodeFold`."""
-    if isinstance(points, np.ndarray):
-        return fold.code(points)
-    return points.mapped(fold.code) if isinstance(points, CountedPoints) else points.coded(name, fold)
 
 
 def _without(points: Points, values: Sequence[float]) -> Points:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import refusal
-from syntabula.bins.uniform import Parts, cut
+from syntabula.bins.uniform import Parts, Spread, cut
 from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -241,8 +241,10 @@ def _cut(codec: Codec, name: str, wanted: Allowed) -> Parts:
     first, last = bins.edges[0], bins.edges[-1]
     ends = [end for span in wanted.spans for end in span if first < end < last]
     parts = cut(bins, codec.spreads.get(name), ends)
-    roundness = codec.roundness.get(name)
-    return parts if roundness is None else replace(parts, shares=roundness.shares_of(parts.bins, parts.whole))
+    within = codec.within(name)
+    if within is None or isinstance(within, Spread):
+        return parts
+    return replace(parts, shares=within.shares_of(parts.bins, parts.whole))
 
 
 def _satisfying(column: Column, wanted: Allowed, parts: Parts | None) -> NDArray[np.bool_]:

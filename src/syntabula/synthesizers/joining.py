@@ -217,6 +217,9 @@ def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
         roundness = codec.roundness.get(name)
         unit = None if roundness is None else roundness.unit
         parts = joined(bins, counts[: bins.size], column.scale(), unit)
+        if name in codec.rhythms:
+            # The density that is joined is that over whole weeks.
+            parts = replace(parts, shares=codec.in_rhythm(name).weighted(parts))
         if parts.bins.size > bins.size:
             found[name] = parts
     if not found:

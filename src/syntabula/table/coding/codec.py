@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
@@ -32,7 +32,9 @@ from syntabula.table.schema.columns import Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from syntabula.bins.rhythm import Rhythm, RhythmOfDays
     from syntabula.table.coding.unit_sizes import UnitSizes
+    from syntabula.table.coding.values_within import Within
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Codec:
         bins: Bins of every numeric, date and datetime column, in grid points if the column has a grid.
         spreads: How the values of some of these columns lie within their bins; evenly by default.
         roundness: Which round numbers the values of some other of these columns are multiples of.
+        rhythms: Which weekdays and times of day are frequent in some columns of days and times.
         unit_sizes: How many rows synthetic units have, if the schema names a unit; one each by default.
 
     Raises:
@@ -58,6 +61,7 @@ class Codec:
     bins: Mapping[str, Bins] = field(repr=False)
     spreads: Mapping[str, Spread] = field(default_factory=dict, repr=False)
     roundness: Mapping[str, Roundness] = field(default_factory=dict, repr=False)
+    rhythms: Mapping[str, Rhythm] = field(default_factory=dict, repr=False)
     unit_sizes: UnitSizes | None = None
     domain: Domain = field(init=False, repr=False, compare=False)
 
@@ -81,6 +85,11 @@ class Codec:
             if name not in self.bins or name in self.spreads:
                 raise SchemaError(f"the roundness of column {name!r} has no bins, or stands beside a spread")
             roundness.check(self.bins[name])
+        object.__setattr__(self, "rhythms", MappingProxyType(dict(self.rhythms)))
+        for name in self.rhythms:
+            if name not in self.bins or name in self.spreads:
+                raise SchemaError(f"the rhythm of column {name!r} has no bins, or stands beside a spread")
+            self.in_rhythm(name)
         sizes = {n: c.n_codes(self.bins.get(n)) for n, c in self._learned().items()}
         if not sizes:
             raise SchemaError("the schema has no column to learn from; declare one that is not an identifier")
@@ -96,6 +105,7 @@ class Codec:
         fitted: Mapping[str, Bins] | None = None,
         spreads: Mapping[str, Spread] | None = None,
         roundness: Mapping[str, Roundness] | None = None,
+        rhythms: Mapping[str, Rhythm] | None = None,
         unit_sizes: UnitSizes | None = None,
     ) -> Self:
         """Make a codec with even bins, before any data is read.
@@ -107,6 +117,7 @@ class Codec:
             fitted: Bins of some columns from another discretizer, used instead.
             spreads: How the values of some columns lie within their bins.
             roundness: Which round numbers the values of some columns are multiples of.
+            rhythms: Which weekdays and times of day are frequent in some columns.
             unit_sizes: How many rows synthetic units have.
 
         Returns:
@@ -128,7 +139,7 @@ class Codec:
                 if facts not in even:
                     even[facts] = even_bins(*facts[:3], integer=integer, scale=facts[4])
                 chosen[name] = with_atoms(even[facts], column.declared_atoms)
-        return cls(schema, chosen, spreads or {}, roundness or {}, unit_sizes)
+        return cls(schema, chosen, spreads or {}, roundness or {}, rhythms or {}, unit_sizes)
 
     def encode(
         self,
@@ -241,9 +252,20 @@ class Codec:
             for n, bins in self.bins.items()
         }
 
-    def within(self, name: str) -> Spread | Roundness | None:
+    def within(self, name: str) -> Within | None:
         """Return how the values of a column lie within its bins; None if evenly."""
+        if name in self.rhythms:
+            return self.in_rhythm(name)
         return self.spreads.get(name) or self.roundness.get(name)
+
+    def in_rhythm(self, name: str) -> RhythmOfDays:
+        """Return how the values of a column that has a rhythm lie within its bins."""
+        from syntabula.bins.rhythm import RhythmOfDays
+        from syntabula.table.schema.calendar import days_of
+
+        column = self.schema[name]
+        assert isinstance(column, Ordered)
+        return RhythmOfDays(self.rhythms[name], days_of(column), self.roundness.get(name))
 
     def identifiers(self, name: str, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
         """Return the made-up values of an identifier column.
@@ -271,8 +293,9 @@ class Codec:
         cuts = {n: list(b.cuts) for n, b in self.bins.items()}
         spreads = {n: [list(s.means), list(s.deviations)] for n, s in self.spreads.items()}
         rounds = {n: [list(map(str, r.steps)), list(r.shares)] for n, r in self.roundness.items()}
+        rhythms = {n: asdict(rhythm) for n, rhythm in self.rhythms.items()}
         sizes = None if self.unit_sizes is None else list(self.unit_sizes.shares)
-        optional = {"spreads": spreads, "roundness": rounds, "unit_sizes": sizes}
+        optional = {"spreads": spreads, "roundness": rounds, "rhythms": rhythms, "unit_sizes": sizes}
         stated = {key: value for key, value in optional.items() if value}
         return {"schema": self.schema.to_json(), "cuts": cuts, **stated}
 
@@ -288,11 +311,11 @@ class Codec:
         Raises:
             SchemaError: On anything else.
         """
-        optional = {"spreads", "roundness", "unit_sizes"}
+        optional = {"spreads", "roundness", "rhythms", "unit_sizes"}
         if not isinstance(document, Mapping) or set(document) - optional != {"schema", "cuts"}:
             raise SchemaError(
-                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads', 'roundness' and "
-                "'unit_sizes'"
+                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads', 'roundness', "
+                "'rhythms' and 'unit_sizes'"
             )
         schema = Schema.from_json(document["schema"])
         if learned is not None:
@@ -304,6 +327,7 @@ class Codec:
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
             rounds = msgspec.convert(document.get("roundness", {}), dict[str, tuple[list[str], list[float]]])
             roundness = {n: Roundness(tuple(map(_fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
+            rhythms = _rhythms(document.get("rhythms", {}))
             shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
         except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
             raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
@@ -317,7 +341,7 @@ class Codec:
 
             sizes = UnitSizes(shares)
         spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
-        return cls(schema, bins, spreads, roundness, sizes)
+        return cls(schema, bins, spreads, roundness, rhythms, sizes)
 
     def outcomes(self) -> dict[str, str]:
         """Return what happens to a cell of each column that holds no value of its domain, by the declaration alone."""
@@ -325,6 +349,15 @@ class Codec:
 
     def _learned(self) -> dict[str, Column]:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
+
+
+def _rhythms(document: Any) -> dict[str, Rhythm]:
+    """Read stored rhythms; raises ValidationError or SchemaError for anything else."""
+    if not document:
+        return {}
+    from syntabula.bins.rhythm import Rhythm
+
+    return msgspec.convert(document, dict[str, Rhythm])
 
 
 def _fraction(text: str) -> Fraction:

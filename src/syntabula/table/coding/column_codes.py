@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.roundness import Roundness
-from syntabula.bins.uniform import Bins, Spread, integer_dtype
+from syntabula.bins.uniform import Bins, integer_dtype
 from syntabula.errors import DataError
 from syntabula.table.coding.values_within import InBins, ordered_values, present_codes
 from syntabula.table.frames.object_columns import object_array
@@ -21,6 +20,7 @@ from syntabula.table.schema.columns import Boolean, Categorical, Column, Identif
 
 if TYPE_CHECKING:
     from syntabula.table.coding.conditions import Allowed
+    from syntabula.table.coding.values_within import Within
 
 
 COERCIONS = {
@@ -247,7 +247,7 @@ def decode_column(
     column: Column,
     codes: NDArray[Any],
     bins: Bins | None,
-    within: Spread | Roundness | None,
+    within: Within | None,
     rng: np.random.Generator,
 ) -> RawColumn:
     """Turn codes [n] into values of the declared kind, whatever other columns hold.

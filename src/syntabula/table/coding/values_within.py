@@ -14,16 +14,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.roundness import Roundness
 from syntabula.bins.uniform import Bins, Spread, normal_within, uniform_within
 from syntabula.marginals.domain import code_dtype
 from syntabula.table.raw import RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import Column, Ordered
+
+if TYPE_CHECKING:
+    from syntabula.bins.rhythm import RhythmOfDays
+    from syntabula.bins.roundness import Roundness
+
+    Within = Spread | Roundness | RhythmOfDays
+    "How values lie within bins."
 
 _FEWEST_ROWS = 200
 _COMPARED_ROWS = 20_000
@@ -60,7 +66,7 @@ class InBins:
     missing: NDArray[np.bool_]
     beside: RepeatedTexts | None
     bins: Bins
-    within: Spread | Roundness | None
+    within: Within | None
     groups: NDArray[np.intp] | None = None
 
     @classmethod
@@ -69,7 +75,7 @@ class InBins:
         column: Column,
         codes: NDArray[Any],
         bins: Bins,
-        within: Spread | Roundness | None,
+        within: Within | None,
         groups: NDArray[np.intp] | None = None,
     ) -> InBins:
         """Read the codes of an ordered column [n]; groups are those of all its codes."""
@@ -102,10 +108,10 @@ class InBins:
         match self.within:
             case None:
                 points = uniform_within(self.bins, index, rng)
-            case Roundness():
-                points = self.within.within(self.bins, index, rng)
             case Spread():
                 points = normal_within(self.bins, self.within, index, rng)
+            case _:
+                points = self.within.within(self.bins, index, rng)
         return points
 
 

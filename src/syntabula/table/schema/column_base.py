@@ -133,6 +133,11 @@ class Ordered(ColumnBase):
         return None
 
     @property
+    def has_days(self) -> bool:
+        """Whether weekdays and days of the month of values are worth telling apart; see `calendar.days_of`."""
+        return False
+
+    @property
     def in_words(self) -> str:
         """Description of a value, such as "a number"."""
         raise NotImplementedError

@@ -47,6 +47,8 @@ MICROSECONDS: dict[str, int] = {
 }
 """Length of each resolution, in microseconds."""
 
+MOST_DAYS = 200_000
+"""Domains of more days, more than five centuries, would be slow to count by the day."""
 MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
@@ -120,6 +122,11 @@ class Date(Ordered):
             return 7 * points.astype(np.int64) - _DAYS_OF_WEEK_0
         months = points.astype(np.int64) * (3 if self.resolution == "quarter" else 1)
         return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+
+    @property
+    def has_days(self) -> bool:
+        """Whether it has days, from two up to `MOST_DAYS`."""
+        return self.resolution == "day" and 2 <= (self.upper - self.lower).days + 1 <= MOST_DAYS
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column of this stored type cannot be read as days; None if it can."""
@@ -228,6 +235,12 @@ class Datetime(Ordered):
         low, high = self.bounds()
         unit = MICROSECONDS[self.resolution]
         return -(-low // unit), high // unit
+
+    @property
+    def has_days(self) -> bool:
+        """Whether its times lie on at least two days, up to `MOST_DAYS`."""
+        low, high = (bound // MICROSECONDS["day"] for bound in self.bounds())
+        return 2 <= high - low + 1 <= MOST_DAYS
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column of this stored type cannot be read as times; None if it can."""

@@ -1,0 +1,222 @@
+"""Finds the rhythm of a column of days or times: noisy counts by weekday, day of the month and time of day.
+
+Each record is in one cell of each histogram, so all have sensitivity one. Whatever noise explains is left out: counts are
+drawn towards those that an even spread would give by as much as their noise has a part in how they differ from them
+(James and Stein, 1961, for its positive part).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.bins.rhythm import HOURS, MONTH_DAYS, WEEKDAYS, Rhythm, coarse_clock
+from syntabula.marginals.asked_points import coded
+from syntabula.marginals.measurement import project_simplex
+from syntabula.marginals.sorted_points import CodeFold, CountedPoints
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.table.schema.calendar import days_of
+
+if TYPE_CHECKING:
+    from syntabula.bins.roundness import Roundness
+    from syntabula.marginals.asked_points import Points
+    from syntabula.privacy.pricing import NoisyVector
+    from syntabula.table.schema.columns import Ordered
+
+CLOCK, MONTHS = "weekdays and clock times", "days of the month"
+"""Names of the codes that are counted of a column."""
+
+_OF_DAYS = {"weekdays": Fraction(1, 2), "month_days": Fraction(1, 2)}
+_OF_HOURS = {"weekdays": Fraction(1, 4), "month_days": Fraction(1, 4), "hours": Fraction(1, 2)}
+_OF_MINUTES = {
+    "weekdays": Fraction(1, 6),
+    "month_days": Fraction(1, 6),
+    "hours": Fraction(1, 3),
+    "minutes": Fraction(1, 3),
+}
+"""Parts of the share for each histogram, by how finely days are divided."""
+
+_STANDS_OUT = 1e-4
+"""Probability with which noise alone makes a minute stand out from its hour."""
+
+
+def folds(column: Ordered) -> dict[str, CodeFold]:
+    """Return what is counted of a column by name; nothing for one without days."""
+    days = days_of(column)
+    if days is None:
+        return {}
+    return {
+        CLOCK: CodeFold(partial(_clock_codes, column=column), WEEKDAYS * days.cells),
+        MONTHS: CodeFold(partial(_month_codes, column=column), MONTH_DAYS),
+    }
+
+
+@dataclass(frozen=True)
+class RhythmSearch:
+    """Counts the values of a column by weekday, day of the month and time of day.
+
+    Attributes:
+        column: Its declaration, or what was found of it. It has days; see `days_of`.
+        curator: Makes the door to some codes, which pays.
+        share: Fraction of the whole budget for all counts.
+        step: Name of the spends in the ledger.
+    """
+
+    column: Ordered
+    curator: Callable[[CountedPoints], ColumnCurator]
+    share: Fraction
+    step: str
+
+    def find(self, points: Points, roundness: Roundness | None) -> Rhythm | None:
+        """Return the rhythm of points of the domain; None if noise hides that there are any values.
+
+        Args:
+            points: The values.
+            roundness: How round they are, which says how times lie where noise hides more.
+        """
+        days = days_of(self.column)
+        clock, months = (coded(points, name, fold) for name, fold in folds(self.column).items())
+        parts = _OF_DAYS if days.cells == 1 else _OF_HOURS if days.cells == HOURS else _OF_MINUTES
+        daily = clock.mapped(lambda codes: codes // days.cells)
+        by_weekday = self._count(daily, WEEKDAYS, parts["weekdays"])
+        # Of all sums that of the fewest cells has the least noise.
+        total = float(by_weekday.values.sum())
+        if total <= by_weekday.sigma * WEEKDAYS**0.5:
+            return None
+        weekdays = _without_noise(by_weekday, _exposed(days.weekdays, WEEKDAYS), total)
+        by_month_day = self._count(months, MONTH_DAYS, parts["month_days"])
+        month_days = _without_noise(by_month_day, _exposed(days.month_days, MONTH_DAYS), total)
+        factors = _relative(weekdays, days.weekdays), _relative(month_days, days.month_days)
+        if days.cells == 1:
+            return Rhythm(*factors)
+        base = np.full(days.cells, 1 / days.cells) if roundness is None else coarse_clock(roundness, days)
+        expected = base.reshape(HOURS, -1)
+        hourly = clock.mapped(lambda codes: codes // (days.cells // HOURS))
+        by_hour = self._count(hourly, WEEKDAYS * HOURS, parts["hours"])
+        hours = _hours(by_hour, weekdays, expected.sum(axis=1), total)
+        minutes: tuple[float, ...] = ()
+        if days.cells > HOURS:
+            by_minute = self._count(
+                clock.mapped(lambda codes: codes % days.cells), days.cells, parts["minutes"]
+            )
+            minutes = _plain(_minutes(by_minute, hours.sum(axis=0), expected, total))
+        return Rhythm(*factors, _plain(hours), minutes)
+
+    def _count(self, codes: CountedPoints, size: int, part: Fraction) -> NoisyVector:
+        return self.curator(codes).histogram(range(size + 1), share=self.share * part, step=self.step)
+
+
+def _hours(
+    counted: NoisyVector, weekdays: NDArray[np.float64], expected: NDArray[np.float64], total: float
+) -> NDArray[np.float64]:
+    """Return the share of each hour of each weekday in all rows [7, 24].
+
+    Args:
+        counted: Noisy count of each hour of each weekday, a weekday after the other.
+        weekdays: Share of each weekday [7].
+        expected: Share of each hour, as far as it is known [24].
+        total: Number of rows.
+    """
+    given = NoisyCells(counted.values.reshape(WEEKDAYS, HOURS), counted.sigma)
+    hours = _without_noise(given.sums(0), expected, total)
+    apart = weekdays[:, None] * hours
+    both = _without_noise(given, apart, total)
+    # Sums are nearer than their parts, of which noise hides the small ones.
+    held = both.sum(axis=1, keepdims=True)
+    return np.where(held > 0, both * weekdays[:, None] / np.where(held > 0, held, 1.0), apart)
+
+
+def _minutes(
+    counted: NoisyVector, hours: NDArray[np.float64], expected: NDArray[np.float64], total: float
+) -> NDArray[np.float64]:
+    """Return how likely each minute is within its hour [24, 60], up to a common factor.
+
+    Minutes that stand out of the noise have their own counts. The others share what is left of their hour's rows, as the
+    minutes of all hours together do.
+
+    Args:
+        counted: Noisy count of each minute of a day.
+        hours: Share of each hour in all rows [24].
+        expected: Share of each minute in all rows, as far as it is known [24, 60].
+        total: Number of rows.
+    """
+    given = counted.values.reshape(HOURS, 60)
+    own = given > counted.above_noise(_STANDS_OUT)
+    left = np.maximum(hours * total - np.where(own, given, 0.0).sum(axis=1), 0.0)
+    rest = np.where(own, 0.0, expected)
+    of_hour = rest.sum(axis=1, keepdims=True)
+    rest = left[:, None] * np.divide(rest, of_hour, out=np.zeros_like(rest), where=of_hour > 0)
+    by_minute = rest.sum(axis=0)
+    if by_minute.sum() > 0:
+        known = by_minute / by_minute.sum()
+        sums = NoisyCells(np.where(own, 0.0, given), counted.sigma).sums(0)
+        found = _without_noise(sums, known, float(by_minute.sum()))
+        rest = rest * np.divide(found, known, out=np.zeros(60), where=known > 0)
+    return np.where(own, given, rest)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCells:
+    """Noisy counts of any shape, or sums of them.
+
+    Attributes:
+        values: The counts.
+        sigma: Standard deviation of the noise of each.
+    """
+
+    values: NDArray[np.float64]
+    sigma: float
+
+    def sums(self, axis: int) -> NoisyCells:
+        """Return the sums along an axis."""
+        return NoisyCells(self.values.sum(axis=axis), self.sigma * self.values.shape[axis] ** 0.5)
+
+
+def _without_noise(
+    counted: NoisyCells | NoisyVector, expected: NDArray[np.float64], total: float
+) -> NDArray[np.float64]:
+    """Return shares of all rows from noisy counts, drawn towards expected shares.
+
+    Args:
+        counted: The counts.
+        expected: Shares that sum to one, in the shape of the counts.
+        total: Number of rows, above 0.
+    """
+    apart = counted.values - expected * total
+    size = float(np.square(apart).sum())
+    kept = max(1 - (apart.size - 1) * counted.sigma**2 / size, 0.0) if size > 0 else 0.0
+    return project_simplex(expected * total + kept * apart, total) / total
+
+
+def _exposed(kinds: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    """Return the share of days of each kind [size]."""
+    return np.bincount(kinds, minlength=size) / kinds.size
+
+
+def _relative(shares: NDArray[np.float64], kinds: NDArray[np.int64]) -> tuple[float, ...]:
+    """Return the factors of kinds of days from their shares of the rows; 1 for kinds that the domain has no day of."""
+    exposed = _exposed(kinds, shares.size)
+    return _plain(np.divide(shares, exposed, out=np.ones(shares.size), where=exposed > 0))
+
+
+def _plain(numbers: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return numbers as a release stores them, with six digits, which are more than noise leaves."""
+    return tuple(float(f"{x:.6g}") for x in numbers.ravel().tolist())
+
+
+def _clock_codes(points: NDArray[Any], column: Ordered) -> NDArray[np.int64]:
+    """Return the weekday and the part of the day of points [n] as one number."""
+    days = days_of(column)
+    day, cell, _ = days.places(points)
+    return days.weekdays[day] * days.cells + cell
+
+
+def _month_codes(points: NDArray[Any], column: Ordered) -> NDArray[np.int64]:
+    days = days_of(column)
+    return days.month_days[days.places(points)[0]]
