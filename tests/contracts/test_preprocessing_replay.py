@@ -6,6 +6,7 @@ and one draw per level; a record is in one node of a level.
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import re
 import warnings
@@ -327,6 +328,28 @@ class TestFrequentValues:
         asked = ThresholdEvent if budget is not PURE else LaplaceEvent
         assert events["find the frequent values of 'fee'"] is asked
         assert "find the roundness of 'hours'" in events
+
+    def test_nor_does_more_than_noise_by_days_and_times(self, tmp_path):
+        hours = np.arange(130) * 1001
+        frame = pd.DataFrame(
+            {
+                "seen": np.datetime64("2020-02-28T22:00:00") + hours.astype("timedelta64[m]"),
+                "paid": np.datetime64("2020-01-31") + (hours % 90).astype("timedelta64[D]"),
+            }
+        )
+        frame.loc[3, "seen"] = None
+        bounds = dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)
+        declared = {
+            "seen": st.Datetime(*bounds, timezone=None, nullable=True),
+            "paid": st.Date(*map(dt.datetime.date, bounds)),
+        }
+        options = {"budget": PURE, "bins": 10, "preprocessing": st.Preprocessing(share=0.5)}
+
+        first = self.compared(frame, st.Schema(declared), tmp_path, options)
+
+        asked = [s.step for s in first.spends if "rhythm" in s.step]
+        assert asked.count("find the rhythm of 'seen'") == 4
+        assert asked.count("find the rhythm of 'paid'") == 2
 
     def test_a_value_that_one_record_has_is_found_out(self, tmp_path, monkeypatch):
         from syntabula.privacy.doors import scores as doors

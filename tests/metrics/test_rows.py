@@ -14,6 +14,7 @@ from syntabula.metrics import compare
 from syntabula.metrics.cells import InventedValues, MissingCells
 from syntabula.metrics.heavy_values import RoundValues, Spikes
 from syntabula.metrics.numeric_columns import FarOut, Spread
+from syntabula.metrics.rhythm import Rhythm
 from syntabula.table.schema.columns import Categorical
 from syntabula.table.schema.schema import Schema
 
@@ -121,6 +122,30 @@ class TestCells:
         )
 
         assert found.value == pytest.approx(3 / 8)
+
+
+class TestRhythm:
+    def test_compares_weekdays_days_of_the_month_and_times_of_day(self):
+        # Ten Saturdays at 9:30, of which the second table moves half to Sunday, and two to 10:45.
+        real = pd.date_range("2024-01-06 09:30", periods=10, freq="7D")
+        synthetic = real.to_numpy().copy()
+        synthetic[:5] += np.timedelta64(1, "D")
+        synthetic[5:7] += np.timedelta64(75, "m")
+
+        found = parts(Rhythm(), {"at": real}, {"at": synthetic})
+
+        assert found.details["at", "weekday"] == pytest.approx(0.5)
+        assert found.details["at", "hour"] == found.details["at", "minute"] == pytest.approx(0.2)
+        assert found.value == pytest.approx(np.mean([*found.details.values()]))
+
+    def test_days_have_no_hours_and_numbers_no_days(self):
+        real = {"day": pd.date_range("2024-01-01", periods=62).date, "pay": np.arange(62) + 0.5}
+
+        found = parts(Rhythm(), real, real)
+
+        assert {*found.details} == {("day", "weekday"), ("day", "day of the month")}
+        assert found.value == 0
+        assert "days or times" in parts(Rhythm(), {"pay": real["pay"]}, {"pay": real["pay"]}).note
 
 
 def test_evaluate_shows_the_group_first():

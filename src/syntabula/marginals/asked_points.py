@@ -169,12 +169,3 @@ class AskedPoints:
 
 Points = NDArray[Any] | CountedPoints | AskedPoints
 """The points of a column's records: one each, or distinct ones with their numbers of records, or too many to hold."""
-
-
-def coded(points: Points, name: str, code: CodeFold) -> CountedPoints:
-    """Return the codes of points with the number of records of each; `name` is that of the fold, see `CodeFold`."""
-    if isinstance(points, np.ndarray):
-        counts = np.bincount(code.code(points), minlength=code.size)
-        held = np.flatnonzero(counts)
-        return CountedPoints(held.astype(np.int64), counts[held].astype(np.int64))
-    return points.mapped(code.code) if isinstance(points, CountedPoints) else points.coded(name, code)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -307,6 +307,23 @@ class CodeFold(Fold[CountedPoints]):
     def counts(self, state: State) -> NDArray[np.int64]:
         """Return the number of records of each code [size]."""
         return state[_COUNTS]
+
+
+class CountsCodes(Protocol):
+    """Values that are too many to hold, of which codes were counted by name."""
+
+    def coded(self, name: str, code: CodeFold) -> CountedPoints:
+        """Return the codes with the number of records of each."""
+        ...
+
+
+def coded(points: NDArray[Any] | CountedPoints | CountsCodes, name: str, code: CodeFold) -> CountedPoints:
+    """Return the codes of points with the number of records of each; `name` is that of the fold, see `CodeFold`."""
+    if isinstance(points, np.ndarray):
+        counts = np.bincount(code.code(points), minlength=code.size)
+        held = np.flatnonzero(counts)
+        return CountedPoints(held.astype(np.int64), counts[held].astype(np.int64))
+    return points.mapped(code.code) if isinstance(points, CountedPoints) else points.coded(name, code)
 
 
 def halving_cuts(

@@ -77,6 +77,7 @@ class Comparison:
         left_out: Columns that are not compared, such as identifiers.
         rules: The rules of the schema, or None.
         learned: The records that the synthetic table was made from, if `real` are others; None if they are `real`.
+        dated: Names of the numeric columns that hold days, or times of some day.
 
     Examples:
         >>> import pandas
@@ -96,6 +97,7 @@ class Comparison:
     left_out: tuple[str, ...] = ()
     rules: RowRules | None = None
     learned: View | None = None
+    dated: tuple[str, ...] = ()
     _levels: dict[tuple[str, int], tuple[Codes, Codes]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:

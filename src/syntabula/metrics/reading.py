@@ -21,7 +21,15 @@ from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import TEXT_FORMATS, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.at_work import row_rules
-from syntabula.table.schema.columns import MICROSECONDS, Boolean, Categorical, Date, Identifier, Numeric
+from syntabula.table.schema.columns import (
+    MICROSECONDS,
+    Boolean,
+    Categorical,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+)
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema, columns_listed
 from syntabula.table.unit_rows import units_of_rows, warn_of_shared_units
 
@@ -121,6 +129,7 @@ def compare(
         target=target,
         left_out=left_out,
         rules=row_rules(kinds),
+        dated=tuple(name for name in columns if isinstance(kinds[name], Date | Datetime)),
     )
 
 

@@ -27,6 +27,15 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         home="syntabula.metrics.heavy_values:RoundValues",
     ),
     MetricInfo(
+        key="rhythm",
+        group="rows",
+        summary="Whether days and times fall on the real weekdays, days of the month and times of day",
+        direction="lower",
+        best=0.0,
+        paper="",
+        home="syntabula.metrics.rhythm:Rhythm",
+    ),
+    MetricInfo(
         key="spread",
         group="rows",
         summary="Factor by which standard deviations of numeric columns differ, in the median",

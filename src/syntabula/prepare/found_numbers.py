@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from syntabula.marginals.asked_points import AskedPoints, coded
+from syntabula.marginals.asked_points import AskedPoints
+from syntabula.marginals.sorted_points import coded
 from syntabula.prepare.bounds import MISSING_TAIL
 from syntabula.prepare.found_keys import Curated, repeats
 from syntabula.prepare.preprocessing import LEAST_FAILURE

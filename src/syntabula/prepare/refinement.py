@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from syntabula.bins.roundness import LARGEST, Roundness, between_atoms, levels_of, with_atoms
 from syntabula.bins.scale import even_bins
 from syntabula.bins.uniform import Bins, Spread, UniformBins
-from syntabula.marginals.asked_points import coded
-from syntabula.marginals.sorted_points import CodeFold, CountedPoints
+from syntabula.marginals.sorted_points import CodeFold, CountedPoints, coded
 from syntabula.prepare.atoms import (
     LEAST_OF_BIN,
     MOST_POINTS,

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.rhythm import HOURS, MONTH_DAYS, WEEKDAYS, Rhythm, coarse_clock
-from syntabula.marginals.asked_points import coded
 from syntabula.marginals.measurement import project_simplex
-from syntabula.marginals.sorted_points import CodeFold, CountedPoints
+from syntabula.marginals.sorted_points import CodeFold, CountedPoints, coded
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.table.schema.calendar import days_of
 

@@ -56,7 +56,7 @@ class StoredRelease(NamedTuple):
             content[_DISTANCES] = {name: distance.to_json() for name, distance in distances.items()}
         columns = self.codec.schema.columns.values()
         beside = any(isinstance(column, Ordered) and column.beside for column in columns)
-        later = beside or self.rules is not None
+        later = beside or self.rules is not None or bool(self.codec.rhythms)
         write_release(file, content, arrays, version=LATER_FORMAT_VERSION if later else None)
 
 

@@ -1,0 +1,161 @@
+"""The rhythm of days and times is found under differential privacy, and comes out in synthetic rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.bins.roundness import Roundness
+from syntabula.prepare.preprocessing import Preprocessing
+from syntabula.prepare.rhythm import RhythmSearch
+from syntabula.privacy.budget import Budget
+from syntabula.privacy.doors.columns import ColumnCurator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.table.schema.columns import Date, Datetime
+
+WEEKDAYS = (0.02, 0.03, 0.06, 0.03, 0.02, 0.74, 0.1)
+
+
+SCHEMA = st.Schema(
+    {
+        "start": st.Datetime(dt.datetime(2001, 1, 1), dt.datetime(2023, 1, 1)),
+        "bill": st.Date(dt.date(2001, 1, 1), dt.date(2023, 1, 1)),
+        "goals": st.Numeric(0, 20, integer=True),
+    }
+)
+
+
+def matches(n: int = 8_000) -> pd.DataFrame:
+    """Matches of 20 years: three of four on a Saturday, six of ten at 9:30; and bills, seven of ten on the first."""
+    rng = np.random.default_rng(0)
+    monday = np.datetime64("2002-01-07", "s")
+    days = rng.integers(0, 20 * 52, n) * 7 + rng.choice(7, n, p=WEEKDAYS)
+    minutes = np.where(rng.random(n) < 0.6, 570, rng.choice([720, 900, 1065, 1200], n))
+    seconds = np.where(rng.random(n) < 0.1, rng.integers(0, 60, n), 0)
+    start = (
+        monday
+        + days.astype("timedelta64[D]")
+        + minutes.astype("timedelta64[m]")
+        + seconds.astype("timedelta64[s]")
+    )
+    bills = monday + rng.integers(0, 7_300, n).astype("timedelta64[D]")
+    bills = np.where(rng.random(n) < 0.7, bills.astype("datetime64[M]"), bills.astype("datetime64[D]"))
+    return pd.DataFrame({"start": start, "bill": pd.to_datetime(bills).date, "goals": rng.poisson(2.5, n)})
+
+
+def shares(frame: pd.DataFrame) -> np.ndarray:
+    """Return the shares of Saturdays, of 9:30, of whole minutes and of first days."""
+    start, bill = pd.to_datetime(frame["start"]), pd.to_datetime(frame["bill"])
+    is_half_past = (start.dt.hour == 9) & (start.dt.minute == 30)
+    parts = (start.dt.day_of_week == 5, is_half_past, start.dt.second == 0, bill.dt.day == 1)
+    return np.array([part.mean() for part in parts])
+
+
+def found(points: np.ndarray, column: Date | Datetime, epsilon: float, roundness: Roundness | None = None):
+    ledger = Ledger(Budget(epsilon=epsilon) if epsilon == math.inf else Budget.pure(epsilon))
+    search = RhythmSearch(
+        column, lambda codes: ColumnCurator(codes, ledger, SeededNoise(3)), Fraction(1), "x"
+    )
+    return search.find(points, roundness), ledger
+
+
+def days(n: int) -> tuple[Date, np.ndarray]:
+    column = Date(dt.date(2001, 1, 1), dt.date(2020, 12, 31))
+    lower, upper, _ = column.span()
+    return column, np.random.default_rng(0).integers(lower, upper + 1, n)
+
+
+@pytest.mark.parametrize(("epsilon", "error"), [(math.inf, 0.02), (1.0, 0.06)])
+def test_synthetic_days_and_times_have_it(epsilon, error):
+    frame = matches()
+
+    release = st.MST(epsilon=epsilon, delta=1e-5, seed=1).fit(frame, schema=SCHEMA)
+    drawn = release.sample(4_000, seed=2)
+
+    # Even within bins these are .15, .04, .9 and .2.
+    assert np.allclose(shares(drawn), shares(frame), atol=error)
+
+
+def test_a_release_keeps_it(tmp_path):
+    release = st.MST(epsilon=math.inf, seed=1).fit(matches(2_000))
+    release.save(tmp_path / "release")
+
+    loaded = st.load(tmp_path / "release")
+
+    pd.testing.assert_frame_equal(loaded.sample(500, seed=2), release.sample(500, seed=2))
+
+
+def test_conditions_on_days_follow_it():
+    frame = matches()
+    release = st.MST(epsilon=math.inf, seed=1).fit(frame)
+    first, last = (pd.Timestamp(f"2010-03-{day}").date() for day in ("01", "14"))
+
+    drawn = release.sample(2_000, where={"start": (first, last)}, seed=2)
+
+    assert pd.to_datetime(drawn["start"]).dt.date.between(first, last).all()
+    # Two weeks of some 110 rows, three of four on a Saturday.
+    assert (pd.to_datetime(drawn["start"]).dt.day_of_week == 5).mean() > 0.5
+
+
+def test_even_days_stay_nearly_even_whatever_the_noise():
+    column, points = days(3_000)
+
+    rhythm, _ = found(points, column, 0.02)
+
+    # Noise of a deviation of 200 beside 430 of each weekday and 98 of each day of a month.
+    assert rhythm is not None
+    assert np.abs(np.array(rhythm.weekdays) - 1).max() < 0.35
+    assert np.array(rhythm.month_days).max() < 4
+
+
+def test_without_noise_it_is_exact():
+    column, points = days(5_000)
+
+    rhythm, _ = found(points, column, math.inf)
+
+    assert rhythm is not None
+    counts = np.bincount((points + 3) % 7, minlength=7) / points.size
+    exposed = np.bincount((np.arange(column.span()[0], column.span()[1] + 1) + 3) % 7, minlength=7)
+    assert np.allclose(rhythm.weekdays, counts / (exposed / exposed.sum()), rtol=1e-5)
+
+
+def test_all_that_is_asked_is_paid_and_nothing_if_noise_hides_all():
+    column, points = days(5_000)
+
+    _, ledger = found(points, column, 1.0)
+    nothing, of_few = found(points[:3], column, 0.001)
+
+    assert ledger.remaining_share == 0
+    assert nothing is None
+    assert len(of_few.entries) == 1
+
+
+def test_roundness_tells_what_noise_hides_of_minutes():
+    column = Datetime(
+        np.datetime64("2001-01-01T00:00:00").item(), np.datetime64("2020-12-31T00:00:00").item()
+    )
+    lower, upper, _ = column.span()
+    points = np.random.default_rng(0).integers(lower // 900, upper // 900, 2_000) * 900
+    quarters = Roundness(tuple(map(Fraction, (3600, 900, 60, 1))), (0.25, 0.75, 0.0, 0.0, 0.0))
+
+    rhythm, _ = found(points, column, 0.05, quarters)
+
+    assert rhythm is not None
+    minutes = np.array(rhythm.minutes).reshape(24, 60)
+    assert minutes[:, [0, 15, 30, 45]].sum() > 0.99 * minutes.sum()
+
+
+@pytest.mark.parametrize("within", ["even", "normal"])
+def test_it_is_not_asked_where_values_are_to_lie_otherwise(within):
+    chosen = Preprocessing(within=within)
+
+    assert "rhythm" not in chosen.parts(asks_rhythm=True)
+    assert "rhythm" in Preprocessing().parts(asks_rhythm=True)
+    assert "rhythm" not in Preprocessing().parts()
