@@ -29,7 +29,7 @@ _DAY_PARTS = (
 _CLOCK_PARTS = ("hour({0})", "minute({0})")
 _NUMBER_PARTS = ("{0} // 100", "{0} % 100")
 """Parts of a clock time that is a whole number, 905 for 09:05."""
-_TRIED_ROWS = 500
+TRIED_ROWS = 500
 """Rows on which parts are tried before all rows are checked."""
 _MOST_VALUES = 100
 _ROWS_PER_VALUE = 10
@@ -73,7 +73,7 @@ def day_parts(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tupl
     taken: set[str] = set()
     for source in sources:
         missing = cells[source][1]
-        rows = np.flatnonzero(~missing)[:_TRIED_ROWS]
+        rows = np.flatnonzero(~missing)[:TRIED_ROWS]
         parts = _parts(schema[source])
         place = alias([*schema.columns].index(source))
         expressions = [Expression(p.format(identifier(source)), (source,), p.format(place)) for p in parts]

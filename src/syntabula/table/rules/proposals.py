@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.database import identifier
 from syntabula.table.raw import RawTable
+from syntabula.table.rules.differences import differences, near_times
 from syntabula.table.rules.evaluation import plain_cells
 from syntabula.table.rules.following import Cells, bands, copies, day_parts, followers, varies
 from syntabula.table.rules.never_together import LEAST_EXPECTED, MOST_CONDITIONS, never_equal, never_together
@@ -52,13 +53,20 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     cells = {n: plain_cells(c, table.columns[n]) for n, c in schema.columns.items() if not _is_name(c)}
     numbers = {n: v for n, v in cells.items() if isinstance(schema[n], Numeric) and varies(*v)}
     derive: dict[str, str] = {}
-    for following in (copies, partial(day_parts, table=table), bands, followers):
+    times = partial(day_parts, table=table), partial(differences, table=table)
+    for following in (copies, *times, bands, followers):
         derive |= following(_without(cells, derive), schema)
     derive |= {n: e for n, e in _sums(numbers) if n not in derive}
     derive |= _totals(_without(numbers, derive))
     left = _without(cells, derive)
     (order, below), together = _orders(left, schema), _together(left, schema)
-    require = [f"{identifier(a)} <= {identifier(b)}" for a, b in below] + never_equal(left, schema)
+    bound = [frozenset(pair) for pair in order] + [
+        frozenset(windowed)
+        for name in derive
+        if len(windowed := [n for n in schema.columns if identifier(n) in derive[name]]) == 2
+    ]
+    require = near_times(left, schema, bound)
+    require += [f"{identifier(a)} <= {identifier(b)}" for a, b in below] + never_equal(left, schema)
     require += never_together(left, schema, orders=[*order, *below], together=together)
     found = Rules(
         derive=derive,
