@@ -156,3 +156,20 @@ def test_the_schema_of_a_file_fits_the_frame_that_pandas_makes_of_it(name: str, 
     assert made["day"].dtype.kind == "M"
     assert made["moment"].dtype.kind == "M"
     assert made["flag"].dtype == np.bool_
+
+
+def test_texts_and_names_are_in_quotes_but_no_numbers_days_and_flags(tmp_path):
+    # As R and many others write.
+    lines = [
+        '"n","t","d","f"',
+        *(f'{i % 7},"a ""{i % 3}""",2020-01-{i % 28 + 1:02},TRUE' for i in range(300)),
+    ]
+    (tmp_path / "in.csv").write_text("\n".join(lines))
+
+    release = st.MST(epsilon=np.inf, seed=1).fit(tmp_path / "in.csv")
+    release.sample_to(tmp_path / "out.csv", 200, seed=1)
+
+    header, *rows = (tmp_path / "out.csv").read_text().splitlines()
+    assert header == lines[0]
+    assert len(rows) == 200
+    assert all(re.fullmatch(r'[0-6],"a ""[0-2]""",2020-01-[0-9]{2},TRUE', row) for row in rows)

@@ -22,7 +22,7 @@ from syntabula.table.frames.conform import conform, output_type
 from syntabula.table.raw import Origin, PhysicalType, RawColumn
 from syntabula.table.read import read
 
-CELLS = ["<0.5", "1.5", ">9", None, "12", "?", "2", "<0.5"]
+CELLS = ["<0.5", "1.5", ">9", None, "12", "much", "2", "<0.5"]
 COLUMN = st.Numeric(0, 10, decimals=1, texts=("<0.5", ">9"), nullable=True)
 SCHEMA = st.Schema({"x": COLUMN, "y": st.Identifier()})
 CODEC = Codec.plan(SCHEMA, bins=4)

@@ -24,7 +24,15 @@ from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType, RawColumn
-from syntabula.table.schema.columns import MAX_GRID, Column, Date, Datetime, Identifier, Numeric
+from syntabula.table.schema.columns import (
+    MAX_GRID,
+    Column,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+    with_missing_text,
+)
 from syntabula.table.schema.schema import columns_listed
 
 NUMBER = PhysicalType("float", "DOUBLE")
@@ -229,6 +237,7 @@ def find_columns(
             "pattern",
         )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
+    columns = {name: with_missing_text(column, table[name].physical) for name, column in columns.items()}
     if exact and len(empty) + len(hidden) == len(table):
         raise PrivateDomainError("the table holds no values, so there is nothing to learn; give it rows")
     if exact:

@@ -55,8 +55,8 @@ class StoredRelease(NamedTuple):
             distances = self.rules.compiled.distances
             content[_DISTANCES] = {name: distance.to_json() for name, distance in distances.items()}
         columns = self.codec.schema.columns.values()
-        beside = any(isinstance(column, Ordered) and column.beside for column in columns)
-        later = beside or self.rules is not None or bool(self.codec.rhythms)
+        texts = any(c.missing_as or (isinstance(c, Ordered) and c.beside) for c in columns)
+        later = texts or self.rules is not None or bool(self.codec.rhythms)
         write_release(file, content, arrays, version=LATER_FORMAT_VERSION if later else None)
 
 

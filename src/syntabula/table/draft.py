@@ -43,6 +43,7 @@ from syntabula.table.schema.columns import (
     Numeric,
     Time,
     time_zone,
+    with_missing_text,
 )
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
@@ -145,7 +146,7 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
         names_persons = repeats and of_persons and raw.physical.kind != "float"
         try:
             column, note = (_key_of_person(raw), None) if names_persons else _draft_column(name, raw)
-            drafted[name] = _in_format(column, raw.physical.format)
+            drafted[name] = with_missing_text(_in_format(column, raw.physical.format), raw.physical)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
         if note:

@@ -104,6 +104,9 @@ DELIMITERS = ",;\t|"
 TEXT_FORMATS: tuple[Container, ...] = ("csv", "tsv", "jsonl")
 """File formats that store no types."""
 
+MISSING_TEXTS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "\\N", "?", "-", ".")
+"""Texts by which text files of R, databases and others write a missing cell, in columns of other kinds than text."""
+
 CELLS_AT_ONCE = 500_000
 """Long columns are processed in slices: an interrupt takes effect between two numpy or pandas calls, never within."""
 
@@ -128,6 +131,7 @@ class PhysicalType:
         scale: Decimal places of a decimal, or of what a format writes.
         format: How text writes its values, as `format` of a schema says; None for the usual form.
         order: Texts in the order in which the type itself ranks them; none if it does not.
+        missing_as: Text by which a text file writes a missing cell.
     """
 
     kind: PhysicalKind
@@ -136,6 +140,7 @@ class PhysicalType:
     scale: int | None = None
     format: str | None = None
     order: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    missing_as: str | None = field(default=None, compare=False)
 
     @property
     def is_labels(self) -> bool:
@@ -249,7 +254,7 @@ class Dialect:
 
     Attributes:
         delimiter: Character between cells.
-        quoted: Whether cells are in quotes, as all names of the header are.
+        quoted: Whether texts are in quotes, as all names of the header are.
         marked: Whether a byte order mark comes first, by which Excel knows UTF-8.
     """
 

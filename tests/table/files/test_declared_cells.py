@@ -76,6 +76,16 @@ class TestCells:
                 ["007", "7", "NA", " 7", "1e3", None],
                 ["007", "7", "NA", " 7", "1e3", GAP],
             ),
+            (
+                Categorical(("a", "b"), nullable=True, missing_as="none"),
+                ["a", "none", "NA"],
+                ["a", GAP, "NA"],
+            ),
+            (
+                Date(*DAYS, nullable=True, missing_as="never"),
+                ["2020-02-29", " never ", "."],
+                [LEAP, GAP, GAP],
+            ),
             (Categorical((7, 8)), ["007", " 7 ", "7.0", "x", None], [7, 7, 7, BAD, GAP]),
             (Categorical((0.5, 1.5)), ["0.50", "5e-1", "1,5", "nan"], [0.5, 0.5, BAD, GAP]),
             (Categorical((True, False)), ["1", "no", "2"], [True, False, BAD]),
@@ -84,7 +94,7 @@ class TestCells:
                 ["True", "f", "0", "1.0", " YES ", "2", None],
                 [True, False, False, True, True, BAD, GAP],
             ),
-            (Numeric(0, 9, integer=True), ["+5", "-3", "007", "NA", "", "nan"], [5, -3, 7, BAD, GAP, GAP]),
+            (Numeric(0, 9, integer=True), ["+5", "-3", "007", "NA", "", "nan"], [5, -3, 7, GAP, GAP, GAP]),
             (Numeric(0, 9, integer=True), [str(2**53 + 1), "1"], [2**53 + 1, 1]),
             (Numeric(0, 2**64 - 1, integer=True), [str(2**64 - 1), "1"], [2**64 - 1, 1]),
             (Numeric(0, 9, integer=True), ["2.5", str(2**70), "-inf", "x"], [2.5, 2**70, float("-inf"), BAD]),
@@ -126,7 +136,7 @@ class TestCells:
             "2020-07-01T10:00Z",
             "2020-07-01 12:00:00+02",
             "2020-07-01",
-            "?",
+            "soon",
         ]
 
         table = read(write(tmp_path / "t.csv", {"x": texts, "y": ["k"] * 5}), schema)

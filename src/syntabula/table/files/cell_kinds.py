@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from syntabula.table.database import quoted
 from syntabula.table.files.declared_cells import matches, stripped
-from syntabula.table.raw import PhysicalType
+from syntabula.table.raw import MISSING_TEXTS, PhysicalType
 from syntabula.table.schema.columns import SPELLINGS
 
 _FLAGS = {"true or false": "true/false", "True or False": "True/False", "TRUE or FALSE": "TRUE/FALSE"}
@@ -51,11 +52,12 @@ _OTHER_DAYS = tuple(
     for separator, clock, order, padding in product(_SEPARATORS, _CLOCKS, _ORDERS, _PADDINGS)
 )
 
+_MISSING = {f"missing as {text}": text for text in MISSING_TEXTS}
 _PERIODS = {"month": "%Y-%m", "dashed quarter": "%Y-Q%q", "quarter": "%YQ%q", "week": "%G-W%V"}
 
 CELL_KINDS = (
     *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, "slashed day",
-    _DIGITS[0], *_OTHER_DAYS, *_PERIODS, "month or season", "text",
+    _DIGITS[0], *_OTHER_DAYS, *_PERIODS, "month or season", *_MISSING, "text",
 )  # fmt: skip
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
@@ -63,7 +65,7 @@ Nobody can tell whether 1,234 means thousands or thousandths. Padded numbers hav
 zero. Days with other separators show by a number above 12 which part is the month; if neither does, either may come
 first. Bare ones have a day or month of one digit. Padded clocks are digits such as 0905; whole numbers such as 1145
 may be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or
-the season that began in 2009.
+the season that began in 2009. NA and the like are missing cells, except in columns of texts.
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
@@ -164,6 +166,7 @@ def kind_of(cell: str) -> str:
         "quarter": matches(cell, rf"{_YEAR}Q[1-4]"),
         "week": f"({matches(cell, rf'{_YEAR}-W(0[1-9]|[1-4][0-9]|5[0-3])')} AND {_IS_WEEK.format(cell)})",
     }
+    tests |= {kind: f"{cell} = {quoted(text)}" for kind, text in _MISSING.items()}
     cases = " ".join(f"WHEN {test} THEN {_AT[kind]}" for kind, test in tests.items())
     days = " ".join(_other_day(cell, separator) for separator in _SEPARATORS)
     return f"(CASE {cases} {days} ELSE {_AT['text']} END)::UTINYINT"
@@ -297,11 +300,21 @@ def column_type(
         decimal_comma: Whether 1,234 means 1.234 if no other kind decides, as in files with semicolons.
 
     Returns:
-        The type; `TEXT` if no form reads all kinds that stand out; None if none stands out.
+        The type; `TEXT` if no form reads all kinds that stand out, or all cells seem to be missing; None if none stands
+        out.
     """
     stands_out = {kind for kind in CELL_KINDS if counts[kind] > height}
+    missing = [kind for kind in _MISSING if kind in stands_out]
+    found = _type_of(stands_out.difference(missing), counts, decimal_comma) if stands_out else None
+    if not stands_out or found is None or found.kind == "text" or not missing:
+        return found
+    return replace(found, missing_as=_MISSING[max(missing, key=lambda kind: counts[kind])])
+
+
+def _type_of(stands_out: set[str], counts: Mapping[str, float], decimal_comma: bool) -> PhysicalType:
+    """Return the type of a column by the kinds of its present cells that stand out; `TEXT` if there are none."""
     if not stands_out:
-        return None
+        return TEXT
     commas = (_OF_COMMA, _BY_COMMA) if decimal_comma else (_BY_COMMA, _OF_COMMA)
     for form in (*_FORMS, *commas, _BY_POINT):
         if form.needs <= stands_out <= form.reads:

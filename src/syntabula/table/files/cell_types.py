@@ -3,7 +3,7 @@
 Without a schema, a column has the first of these types that fits all its cells: true/false; whole numbers of at most 64
 bits without leading zeros; numbers; ISO 8601 dates; ISO 8601 times, with or without an offset; text. Numbers beyond 64
 bits and codes such as 007 therefore stay text, unless all cells are digits of clock times, such as 0905 and 1435. White
-space around anything but text is ignored.
+space around anything but text is ignored. NA, NULL and the like are missing cells beside other types than text.
 
 If a type must be found under differential privacy, it is found from the kinds of single cells; see `cell_kinds`.
 """
@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from syntabula.table.database import quoted
 from syntabula.table.files.cell_kinds import column_type, kind_counts
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
-from syntabula.table.raw import PhysicalType
+from syntabula.table.raw import MISSING_TEXTS, PhysicalType
 
 SAMPLE_ROWS = 1000
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
@@ -25,6 +26,7 @@ _REAL = (
     r"[+-]?((0|[1-9][0-9]{0,14})|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
     r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
 )
+_LISTED = ", ".join(map(quoted, MISSING_TEXTS))
 _PATTERNS = {
     "BOOLEAN": "true|false|True|False|TRUE|FALSE",
     "BIGINT": _WHOLE,
@@ -56,8 +58,21 @@ def types_of(database: Any, places: Sequence[int]) -> dict[int, str]:
             types[i] = kind
         done = {i for i, _ in proven}
         open_columns = {i: kinds[1:] for i, kinds in open_columns.items() if i not in done and kinds[1:]}
-    present = _counts(database, [f"count({stripped(f'c{i}')})" for i in places], "written")
-    return {i: kind if some else "VARCHAR" for (i, kind), some in zip(types.items(), present, strict=True)}
+    held = _counts(database, [f"count({present(f'c{i}')})" for i in places], "written")
+    return {i: kind if some else "VARCHAR" for (i, kind), some in zip(types.items(), held, strict=True)}
+
+
+def missing_texts_of(database: Any, places: Sequence[int]) -> dict[int, str]:
+    """Return the most frequent text for a missing cell in each column of a table `written` that has any."""
+    cells = [stripped(f"c{i}") for i in places]
+    found = _counts(database, [f"mode({c}) FILTER (WHERE {c} IN ({_LISTED}))" for c in cells], "written")
+    return {i: str(text) for i, text in zip(places, found, strict=True) if text is not None}
+
+
+def present(column: str) -> str:
+    """Return the SQL of a text without white space around it; null if nothing is left, or it says that none is there."""
+    cell = stripped(column)
+    return f"CASE WHEN {cell} NOT IN ({_LISTED}) THEN {cell} END"
 
 
 def forms_of(database: Any, types: Mapping[int, str], decimal_comma: bool) -> dict[int, PhysicalType]:
@@ -95,15 +110,15 @@ def _has_form(form: PhysicalType, kind: str) -> bool:
 def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tuple[int, str]]:
     failures = []
     for i, kind in tests:
-        cell = stripped(f"c{i}")
+        cell = present(f"c{i}")
         failures.append(f"count(*) FILTER (WHERE {cell} IS NOT NULL AND NOT {_reads(cell, kind)})")
     return {t for t, count in zip(tests, _counts(database, failures, source), strict=True) if not count}
 
 
-def _counts(database: Any, expressions: list[str], source: str) -> tuple[int, ...]:
+def _counts(database: Any, expressions: list[str], source: str) -> tuple[Any, ...]:
     if not expressions:
         return ()
-    row: tuple[int, ...] = database.execute(f"SELECT {', '.join(expressions)} FROM {source}").fetchall()[0]
+    row: tuple[Any, ...] = database.execute(f"SELECT {', '.join(expressions)} FROM {source}").fetchall()[0]
     return row
 
 
@@ -114,7 +129,7 @@ def _reads(column: str, kind: str) -> str:
 
 def cast(column: str, kind: str) -> str:
     """Return the SQL of the value of a cell, given its type."""
-    return column if kind == "VARCHAR" else f"{stripped(column)}::{kind}"
+    return column if kind == "VARCHAR" else f"{present(column)}::{kind}"
 
 
 def found_value(column: str, physical: PhysicalType) -> str:

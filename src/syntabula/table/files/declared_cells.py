@@ -15,7 +15,8 @@ of a cell from that cell and the declaration alone, so no cell changes how anoth
 - a cell of a column of numbers may hold one of its declared texts.
 
 White space around anything but text is ignored, and an empty cell is missing; only in a column of text, a quoted
-empty cell is the empty string. Any other cell is unreadable, and the codec treats it as a value outside the domain.
+empty cell is the empty string. So are a text that the column declares for that, and NA and the like in columns of other
+kinds. Any other cell is unreadable, and the codec treats it as a value outside the domain.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 
 from syntabula.table.database import connection, in_order, interruptible, quoted, read_query
 from syntabula.table.frames.object_columns import object_array, to_objects
-from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts
+from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 from syntabula.table.schema.text_formats import NumberFormat, quarter_pattern, week_pattern
@@ -149,11 +150,13 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
     columns = []
     for i, (text, name) in enumerate(zip(texts, names, strict=True)):
         physical = read_as(schema, name)
-        cell = text if physical.kind == "text" else plain(stripped(text), physical)
-        if texts := texts_beside(schema, name):
-            # Such a text has no usual form.
-            bare, listed = stripped(text), ", ".join(map(quoted, texts))
-            cell = f"CASE WHEN {bare} IN ({listed}) THEN {bare} ELSE {cell} END"
+        bare, beside = stripped(text), texts_beside(schema, name)
+        gaps = [t for t in missing_texts(schema, name, physical) if t not in beside]
+        cell = text if physical.kind == "text" else plain(bare, physical)
+        # Neither texts beside numbers nor those for missing cells have a usual form.
+        cases = f"WHEN {bare} IN ({_listed(beside)}) THEN {bare} " if beside else ""
+        cases += f"WHEN {bare} IN ({_listed(gaps)}) THEN NULL " if gaps else ""
+        cell = f"CASE {cases}ELSE {cell} END" if cases else cell
         columns.append(f"{cell} AS c{i}")
     return ", ".join(columns)
 
@@ -242,6 +245,17 @@ def texts_beside(schema: Schema, name: str) -> tuple[str, ...]:
     """Return the texts that cells of a column may hold in place of a value; none if it is not declared."""
     column = schema.columns.get(name)
     return column.beside if isinstance(column, Ordered) else ()
+
+
+def missing_texts(schema: Schema, name: str, physical: PhysicalType) -> tuple[str, ...]:
+    """Return the texts of a column that stand for missing cells: the declared one, and usual ones among no texts."""
+    column = schema.columns.get(name)
+    declared = () if column is None or column.missing_as is None else (column.missing_as,)
+    return declared if physical.kind == "text" else (*declared, *MISSING_TEXTS)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(map(quoted, texts))
 
 
 def stripped(text: str) -> str:

@@ -252,14 +252,19 @@ def _read(
         return *read_declared(database, names, schema), found
     database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
     # Most tables are declared whole, and need no types found.
-    from syntabula.table.files.cell_types import cast, forms_of, found_value, types_of
+    from syntabula.table.files.cell_types import cast, forms_of, found_value, missing_texts_of, types_of
 
     types = types_of(database, [i for i, name in enumerate(names) if schema is None or name not in schema])
     values = {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}
     forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
     values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
     columns, n_rows = typed_columns(database, names, values, schema)
-    return in_forms(columns, forms), n_rows, found
+    columns = in_forms(columns, forms)
+    typed = [i for i in types if columns[names[i]].physical.kind != "text"]
+    for i, text in missing_texts_of(database, typed).items():
+        column = columns[names[i]]
+        columns[names[i]] = replace(column, physical=replace(column.physical, missing_as=text))
+    return columns, n_rows, found
 
 
 def in_forms(columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]) -> dict[str, RawColumn]:

@@ -100,8 +100,7 @@ def write_delimited(
     iterator = iter(pieces)
     begun = [next(iterator)]
     names = list(begun[0])
-    # The header is written as a row, because DuckDB would rename columns that differ only in case.
-    header = [f"{quoted(_neutralised(name) if neutralise else name)} AS c{i}" for i, name in enumerate(names)]
+    shown = [_neutralised(name) if neutralise else name for name in names]
     for name in names:
         if "\r" in name:
             raise DataError(
@@ -109,21 +108,31 @@ def write_delimited(
                 "rename it, or write Parquet"
             )
     options = f"FORMAT csv, HEADER false, DELIMITER {quoted(dialect.delimiter)}, COMPRESSION {compression}"
-    if dialect.marked:
-        options += ", PREFIX '\ufeff', SUFFIX '\n'"
-    # In an unquoted header, a reader may mistake another delimiter character for the file's delimiter.
-    ambiguous = [
-        f"c{i}" for i, name in enumerate(names) if dialect.quoted or any(c in name for c in DELIMITERS)
-    ]
-    if ambiguous:
-        options += f", FORCE_QUOTE ({', '.join(ambiguous)})"
+    mark = "\ufeff" if dialect.marked else ""
+    # The header is written as a row, because DuckDB would rename columns that differ only in case.
+    header = [f"{quoted(name)} AS c{i}" for i, name in enumerate(shown)]
+    first = f"SELECT {', '.join(header)} UNION ALL "
+    if dialect.quoted:
+        # R and most others that put names in quotes do so with texts, but not with numbers, days and flags.
+        line = dialect.delimiter.join('"' + name.replace('"', '""') + '"' for name in shown)
+        mark, first = f"{mark}{line}\n", ""
+        in_quotes = [
+            n for n, c in begun[0].items() if c.physical.kind == "text" and c.physical.format is None
+        ]
+    else:
+        # In a header without quotes, a reader may mistake another delimiter character for the file's delimiter.
+        in_quotes = [name for name in names if any(c in name for c in DELIMITERS)]
+    if mark:
+        # The last row ends with what comes after all rows.
+        some = first or any(column.missing.size for column in begun[0].values())
+        options += f", PREFIX {quoted(mark)}, SUFFIX {quoted(chr(10) if some else '')}"
+    if in_quotes:
+        options += f", FORCE_QUOTE ({', '.join(f'c{names.index(name)}' for name in in_quotes)})"
 
     def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
         return _Prepared.of(columns, cell, names=[f"c{i}" for i in range(len(names))])
 
-    _copy(
-        map(prepare, drained(begun, iterator)), path, options, first=f"SELECT {', '.join(header)} UNION ALL "
-    )
+    _copy(map(prepare, drained(begun, iterator)), path, options, first=first)
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,8 @@ class _Prepared:
         for i, (name, column) in enumerate(columns.items()):
             value, expression = cell(name, column, f"v{i}")
             arrays |= {f"v{i}": value, f"m{i}": column.missing}
-            selected.append(f"CASE WHEN m{i} THEN NULL ELSE {expression} END AS {shown[i]}")
+            gap = "NULL" if column.physical.missing_as is None else quoted(column.physical.missing_as)
+            selected.append(f"CASE WHEN m{i} THEN {gap} ELSE {expression} END AS {shown[i]}")
         return cls(arrays, ", ".join(selected))
 
 

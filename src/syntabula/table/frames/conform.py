@@ -48,6 +48,12 @@ def output_type(column: Column, container: Container) -> PhysicalType:
         column: The declaration.
         container: Library or file format.
     """
+    found = _output_type(column, container)
+    in_text = container in ("csv", "tsv") and column.missing_as is not None
+    return replace(found, missing_as=column.missing_as) if in_text else found
+
+
+def _output_type(column: Column, container: Container) -> PhysicalType:
     stored, pandas = column.stored, container == "pandas"
     if isinstance(column, Numeric) and column.texts:
         return _as_text(column)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +44,27 @@ class ColumnBase:
 
     Attributes:
         nullable: Whether cells may be missing; missing then has its own code.
+        missing_as: Text by which text files write a missing cell, such as "NA"; left empty by default. NA, NULL and the
+            like are read as missing beside values that are no texts, whether stated or not.
         provenance: Source of the domain: stated (`public`), found under privacy (`private`) or taken from the data
             (`observed`, which the guarantee does not cover).
     """
 
     kind: ClassVar[str]
     nullable: bool = False
+    missing_as: str | None = None
     provenance: Provenance = "public"
 
     def __post_init__(self) -> None:
         declare(self, nullable=FLAG, provenance=one_of(*get_args(Provenance)))
+        if self.missing_as is None:
+            return
+        text = plain_label("missing_as", self.missing_as)
+        if not isinstance(text, str) or not text or text != text.strip() or not text.isprintable():
+            raise SchemaError("missing_as must be a text, in quotes, without white space around it")
+        if not self.nullable:
+            raise SchemaError("missing_as needs cells that may be missing; state `nullable: true` too")
+        object.__setattr__(self, "missing_as", text)
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column of this stored type cannot be read as declared, and what to do; None if it can."""
@@ -86,6 +97,15 @@ class ColumnBase:
     def span(self) -> tuple[Any, Any, bool]:
         """Return first and last point of an ordered column, and whether they are grid points (integers)."""
         raise SchemaError(f"a {self.kind} column has no bins")
+
+
+ColumnKind = TypeVar("ColumnKind", bound=ColumnBase)
+
+
+def with_missing_text(column: ColumnKind, physical: PhysicalType) -> ColumnKind:
+    """Return a column with the text by which its file writes missing cells, if it has any."""
+    writes = physical.missing_as is not None and column.nullable
+    return replace(column, missing_as=physical.missing_as) if writes else column
 
 
 class Ordered(ColumnBase):

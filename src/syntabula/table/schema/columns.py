@@ -23,6 +23,7 @@ from syntabula.table.schema.column_base import (
     plain_label,
     type_of,
     unless,
+    with_missing_text,
 )
 from syntabula.table.schema.numeric import MAX_GRID, Numeric
 from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
@@ -48,6 +49,7 @@ __all__ = [
     "Time",
     "time_zone",
     "type_of",
+    "with_missing_text",
 ]
 
 MAX_CATEGORIES = 10_000_000
@@ -88,6 +90,8 @@ class Categorical(ColumnBase):
             raise SchemaError(f"categories mix {mixed}; give all of them one type, in quotes for text")
         if len(set(labels)) < len(labels):
             raise SchemaError("a category is listed more than once; list each once")
+        if self.missing_as is not None and self.missing_as in labels:
+            raise SchemaError("missing_as is a category too; drop one of them")
         if self.open:
             self._check_other()
         if kinds == {int}:

@@ -167,7 +167,7 @@ def fields_of_document(document: object) -> dict[str, Any]:
 
 def _column_document(column: Column) -> dict[str, Any]:
     document: dict[str, Any] = {"kind": column.kind}
-    shared = ("nullable", "provenance")
+    shared = ("nullable", "missing_as", "provenance")
     fields = sorted(dataclasses.fields(column), key=lambda field: field.name in shared)
     for field in fields:
         value = getattr(column, field.name)

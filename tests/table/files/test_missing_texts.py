@@ -1,0 +1,117 @@
+"""Text files that write missing cells as NA, as R does, and synthetic files that write them as their tables do."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import SchemaError
+from syntabula.table.draft import draft_schema
+from syntabula.table.raw import MISSING_TEXTS
+from syntabula.table.read import read
+from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Numeric
+
+N = 3_000
+
+
+def frame(missing: str) -> pd.DataFrame:
+    """Return columns of each kind as texts, a twelfth of which are missing."""
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2015-01-01") + rng.integers(0, 2_000, N).astype("timedelta64[D]")
+    times = np.datetime64("2015-01-01T00:00:00") + rng.integers(0, 10**8, N).astype("timedelta64[s]")
+    columns = {
+        "day": days.astype(str),
+        "at": times.astype(str),
+        "flag": rng.choice(["TRUE", "FALSE"], N),
+        "pay": rng.normal(50, 10, N).round(1).astype(str),
+        "count": rng.integers(0, 1_000, N).astype(str),
+        "name": rng.choice(["a", "b", "c"], N),
+    }
+    found = pd.DataFrame(columns, dtype=object)
+    return found.mask(rng.random(found.shape) < 1 / 12, missing)
+
+
+def written(path, missing: str):
+    frame(missing).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("missing", ["NA", "NULL", "."])
+def test_a_draft_reads_them_and_says_how_they_are_written(tmp_path, missing):
+    schema, _ = draft_schema(written(tmp_path / "t.csv", missing))
+
+    kinds = [type(schema[name]) for name in ("day", "at", "flag", "pay", "count")]
+    assert kinds == [Date, Datetime, Boolean, Numeric, Numeric]
+    assert {schema[n].missing_as for n in schema if n != "name"} == {missing}
+    # In a column of texts it may be a value, such as the code of Namibia.
+    assert missing in schema["name"].categories
+
+
+@pytest.mark.parametrize("text", MISSING_TEXTS)
+def test_each_is_known(tmp_path, text):
+    (tmp_path / "t.csv").write_text("\n".join(["x", *map(str, range(60)), text]))
+
+    column = read(tmp_path / "t.csv").columns["x"]
+
+    assert (column.physical.kind, column.physical.missing_as) == ("integer", text)
+    assert column.missing.tolist() == [False] * 60 + [True]
+
+
+def test_a_column_of_nothing_else_is_text(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "NA,1\n" * 30)
+
+    assert read(tmp_path / "t.csv").columns["x"].physical.kind == "text"
+
+
+def test_types_are_found_under_privacy_and_rows_are_written_alike(tmp_path):
+    path = written(tmp_path / "t.csv", "NA")
+
+    release = st.MST(epsilon=5.0, delta=1e-5, seed=1).fit(path)
+    release.sample_to(tmp_path / "s.csv", N, seed=2)
+
+    texts = pd.read_csv(tmp_path / "s.csv", dtype=str, keep_default_na=False)
+    # Standard deviation of a share of a twelfth of 3,000 rows: .005, and noise.
+    assert np.allclose((texts == "NA").mean(), 1 / 12, atol=0.04)
+    assert not (texts == "").any().any()
+    for name in ("pay", "count"):
+        assert pd.to_numeric(texts[name][texts[name] != "NA"]).nunique() > 100
+    assert {*texts["flag"]} == {"TRUE", "FALSE", "NA"}
+
+
+def test_a_release_keeps_how_they_are_written_in_text_alone(tmp_path):
+    schema = st.Schema({"x": Numeric(0, 9, integer=True, nullable=True, missing_as="NA")})
+    table = pd.DataFrame({"x": pd.array([1, 2, None, 4] * 100, dtype="Int64")})
+    st.MST(epsilon=np.inf, seed=1).fit(table, schema=schema).save(tmp_path / "r")
+
+    release = st.load(tmp_path / "r")
+    for suffix in ("csv", "tsv", "jsonl", "parquet"):
+        release.sample_to(tmp_path / f"s.{suffix}", 400, seed=2)
+
+    for suffix in ("csv", "tsv"):
+        assert (tmp_path / f"s.{suffix}").read_text().split("\n").count("NA") > 50
+    rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    assert sum(row["x"] is None for row in rows) > 50
+    assert pd.read_parquet(tmp_path / "s.parquet")["x"].isna().sum() > 50
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"missing_as": "NA"}, "nullable"),
+        ({"missing_as": "", "nullable": True}, "text"),
+        ({"missing_as": " NA", "nullable": True}, "white space"),
+        ({"missing_as": 9, "nullable": True}, "text"),
+    ],
+)
+def test_a_text_that_cannot_stand_for_a_missing_cell_is_refused(given, said):
+    with pytest.raises(SchemaError, match=said):
+        Numeric(0, 9, **given)
+
+
+def test_a_category_is_no_missing_cell():
+    with pytest.raises(SchemaError, match="category"):
+        Categorical(("a", "NA"), nullable=True, missing_as="NA")
