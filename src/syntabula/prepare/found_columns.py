@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -237,7 +239,13 @@ def find_columns(
             "pattern",
         )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
-    columns = {name: with_missing_text(column, table[name].physical) for name, column in columns.items()}
+    # Where noise hides how a column writes missing cells, it does as most of the others.
+    usual = Counter(filter(None, (table[name].physical.missing_as for name in columns))).most_common(1)
+    for name, column in columns.items():
+        physical = table[name].physical
+        if usual and not physical.is_labels and physical.missing_as is None:
+            physical = replace(physical, missing_as=usual[0][0])
+        columns[name] = with_missing_text(column, physical)
     if exact and len(empty) + len(hidden) == len(table):
         raise PrivateDomainError("the table holds no values, so there is nothing to learn; give it rows")
     if exact:

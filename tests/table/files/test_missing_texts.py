@@ -82,6 +82,18 @@ def test_types_are_found_under_privacy_and_rows_are_written_alike(tmp_path):
     assert {*texts["flag"]} == {"TRUE", "FALSE", "NA"}
 
 
+def test_columns_of_few_missing_cells_write_them_as_the_others_do(tmp_path):
+    cells = frame("NA")
+    cells["pay"] = [*cells["pay"][:-20].replace("NA", "50.1"), *["NA"] * 20]
+    cells.to_csv(tmp_path / "t.csv", index=False)
+
+    release = st.MST(epsilon=1.0, delta=1e-5, seed=1).fit(tmp_path / "t.csv")
+
+    nullable = {n: c.missing_as for n, c in release.schema.columns.items() if c.nullable and n != "name"}
+    assert len(nullable) >= 4
+    assert {*nullable.values()} == {"NA"}
+
+
 def test_a_release_keeps_how_they_are_written_in_text_alone(tmp_path):
     schema = st.Schema({"x": Numeric(0, 9, integer=True, nullable=True, missing_as="NA")})
     table = pd.DataFrame({"x": pd.array([1, 2, None, 4] * 100, dtype="Int64")})
