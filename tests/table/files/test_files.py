@@ -105,7 +105,7 @@ class TestRoundTrips:
 
     @pytest.mark.thorough
     def test_a_byte_order_mark_comes_out_again(self, tmp_path: Path) -> None:
-        for number, text in enumerate(["Größe;b\nä;1\n", '"Größe";"b"\n"ä";"1"\n', "b\n1\n"]):
+        for number, text in enumerate(["Größe;b\nä;1\n", '"Größe";"b"\n"ä";1\n', "b\n1\n"]):
             for mark in ("", "\ufeff"):
                 path, again = tmp_path / f"{number}{mark != ''}.csv", tmp_path / "again.csv"
                 path.write_bytes((mark + text).encode())

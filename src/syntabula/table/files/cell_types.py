@@ -38,28 +38,35 @@ _PATTERNS = {
 }
 
 
-def types_of(database: Any, places: Sequence[int]) -> dict[int, str]:
+def types_of(database: Any, places: Sequence[int]) -> tuple[dict[int, str], dict[int, str]]:
     """Return the types of columns of a table `written` of texts c0, c1, ...: guessed from the first rows, then verified.
 
     Args:
         database: Connection with the table.
         places: Positions of the columns.
+
+    Returns:
+        The types, and the most frequent text for a missing cell of those columns that have any.
     """
     sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
     tests = [(i, kind) for i in places for kind in _PATTERNS]
     fits = _proven(database, sample, tests)
     candidates = {i: [kind for j, kind in tests if j == i and (j, kind) in fits] for i in places}
     types = dict.fromkeys(places, "VARCHAR")
+    missing: dict[int, int] = {}
     open_columns = dict(candidates)
     while open_columns:
         tests = [(i, kinds[0]) for i, kinds in open_columns.items() if kinds]
         proven = _proven(database, "written", tests)
-        for i, kind in proven:
-            types[i] = kind
+        types |= dict(proven.keys())
+        missing |= {i: n for (i, _), n in proven.items() if n}
         done = {i for i, _ in proven}
         open_columns = {i: kinds[1:] for i, kinds in open_columns.items() if i not in done and kinds[1:]}
-    held = _counts(database, [f"count({present(f'c{i}')})" for i in places], "written")
-    return {i: kind if some else "VARCHAR" for (i, kind), some in zip(types.items(), held, strict=True)}
+    held = _counts(database, [f"count({stripped(f'c{i}')})" for i in places], "written")
+    for i, n in zip(places, held, strict=True):
+        if n == missing.get(i, 0):
+            types[i] = "VARCHAR"
+    return types, missing_texts_of(database, [i for i in missing if types[i] != "VARCHAR"])
 
 
 def missing_texts_of(database: Any, places: Sequence[int]) -> dict[int, str]:
@@ -67,12 +74,6 @@ def missing_texts_of(database: Any, places: Sequence[int]) -> dict[int, str]:
     cells = [stripped(f"c{i}") for i in places]
     found = _counts(database, [f"mode({c}) FILTER (WHERE {c} IN ({_LISTED}))" for c in cells], "written")
     return {i: str(text) for i, text in zip(places, found, strict=True) if text is not None}
-
-
-def present(column: str) -> str:
-    """Return the SQL of a text without white space around it; null if nothing is left, or it says that none is there."""
-    cell = stripped(column)
-    return f"CASE WHEN {cell} NOT IN ({_LISTED}) THEN {cell} END"
 
 
 def forms_of(database: Any, types: Mapping[int, str], decimal_comma: bool) -> dict[int, PhysicalType]:
@@ -107,12 +108,21 @@ def _has_form(form: PhysicalType, kind: str) -> bool:
     return form.kind == "time" or (form.format is not None and kind in ("VARCHAR", name))
 
 
-def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> set[tuple[int, str]]:
-    failures = []
-    for i, kind in tests:
-        cell = present(f"c{i}")
-        failures.append(f"count(*) FILTER (WHERE {cell} IS NOT NULL AND NOT {_reads(cell, kind)})")
-    return {t for t, count in zip(tests, _counts(database, failures, source), strict=True) if not count}
+def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> dict[tuple[int, str], int]:
+    """Return the columns and types that read all present cells, and how many texts stand for missing ones."""
+    cells = [stripped(f"c{i}") for i, _ in tests]
+    unread = [
+        f"{cell} IS NOT NULL AND NOT {_reads(cell, kind)}"
+        for cell, (_, kind) in zip(cells, tests, strict=True)
+    ]
+    left = dict(
+        zip(tests, _counts(database, [f"count(*) FILTER (WHERE {u})" for u in unread], source), strict=True)
+    )
+    # Most columns have no such texts, and are not asked for them.
+    asked = [k for k, test in enumerate(tests) if left[test]]
+    missing = [f"count(*) FILTER (WHERE {unread[k]} AND {cells[k]} IN ({_LISTED}))" for k in asked]
+    found = dict(zip((tests[k] for k in asked), _counts(database, missing, source), strict=True))
+    return {test: n for test, n in left.items() if n == found.get(test, 0)}
 
 
 def _counts(database: Any, expressions: list[str], source: str) -> tuple[Any, ...]:
@@ -127,9 +137,14 @@ def _reads(column: str, kind: str) -> str:
     return fits if kind in ("BOOLEAN", "DOUBLE") else f"({fits} AND TRY_CAST({column} AS {kind}) IS NOT NULL)"
 
 
-def cast(column: str, kind: str) -> str:
-    """Return the SQL of the value of a cell, given its type."""
-    return column if kind == "VARCHAR" else f"{present(column)}::{kind}"
+def cast(column: str, kind: str, *, has_missing: bool) -> str:
+    """Return the SQL of the value of a cell, given its type, and whether some texts stand for missing ones."""
+    if kind == "VARCHAR":
+        return column
+    cell = stripped(column)
+    return (
+        f"(CASE WHEN {cell} NOT IN ({_LISTED}) THEN {cell} END)::{kind}" if has_missing else f"{cell}::{kind}"
+    )
 
 
 def found_value(column: str, physical: PhysicalType) -> str:

@@ -41,7 +41,7 @@ from syntabula.table.schema.time_columns import MICROSECONDS, microseconds, time
 
 _PLAIN_TIME = "%Y-%m-%d %H:%M:%S.%f"
 _PLAIN_CLOCK = "%H:%M:%S.%f"
-_UNREADABLE = "'?'"
+_UNREADABLE = "'??'"
 _QUARTER = "{q}"
 """Stands for the quarter in formats of the database, which has none."""
 
@@ -150,13 +150,15 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
     columns = []
     for i, (text, name) in enumerate(zip(texts, names, strict=True)):
         physical = read_as(schema, name)
-        bare, beside = stripped(text), texts_beside(schema, name)
-        gaps = [t for t in missing_texts(schema, name, physical) if t not in beside]
-        cell = text if physical.kind == "text" else plain(bare, physical)
-        # Neither texts beside numbers nor those for missing cells have a usual form.
-        cases = f"WHEN {bare} IN ({_listed(beside)}) THEN {bare} " if beside else ""
-        cases += f"WHEN {bare} IN ({_listed(gaps)}) THEN NULL " if gaps else ""
-        cell = f"CASE {cases}ELSE {cell} END" if cases else cell
+        bare, kept = stripped(text), [*texts_beside(schema, name)]
+        cell = bare if physical.kind != "text" else text
+        if physical.kind == "text":
+            gaps = missing_texts(schema, name)
+            cell = f"CASE WHEN {bare} IN ({_listed(gaps)}) THEN NULL ELSE {text} END" if gaps else text
+        elif (usual := plain(bare, physical)) != bare:
+            # Neither texts beside numbers nor those for missing cells have a usual form.
+            kept += missing_texts(schema, name)
+            cell = f"CASE WHEN {bare} IN ({_listed(kept)}) THEN {bare} ELSE {usual} END"
         columns.append(f"{cell} AS c{i}")
     return ", ".join(columns)
 
@@ -189,6 +191,9 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
         if texts[i]:
             column = replace(column, beside=RepeatedTexts.placed(["", *texts[i]], marks[f"b{i}"]))
             unreadable &= marks[f"b{i}"] == 0
+        if unreadable.any() and physical.kind != "text":
+            # Most columns have none, and are not asked.
+            unreadable &= ~_hold(database, f"c{i}", missing_texts(schema, name))
         columns[name] = replace(column, unreadable=unreadable if unreadable.any() else None)
     return columns, n_rows
 
@@ -247,11 +252,22 @@ def texts_beside(schema: Schema, name: str) -> tuple[str, ...]:
     return column.beside if isinstance(column, Ordered) else ()
 
 
-def missing_texts(schema: Schema, name: str, physical: PhysicalType) -> tuple[str, ...]:
+def missing_texts(schema: Schema, name: str) -> tuple[str, ...]:
     """Return the texts of a column that stand for missing cells: the declared one, and usual ones among no texts."""
     column = schema.columns.get(name)
     declared = () if column is None or column.missing_as is None else (column.missing_as,)
-    return declared if physical.kind == "text" else (*declared, *MISSING_TEXTS)
+    if read_as(schema, name).kind == "text":
+        return declared
+    beside = texts_beside(schema, name)
+    return tuple(text for text in (*declared, *MISSING_TEXTS) if text not in beside)
+
+
+def _hold(database: Any, column: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which cells of a column of the table `cells` hold one of some texts [n]."""
+    found = database.sql(
+        f"SELECT coalesce({column} IN ({_listed(texts)}), false) AS h FROM cells"
+    ).fetchnumpy()
+    return np.ma.getdata(found["h"]).astype(np.bool_)
 
 
 def _listed(texts: Sequence[str]) -> str:

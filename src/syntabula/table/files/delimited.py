@@ -254,14 +254,21 @@ def _read(
     # Most tables are declared whole, and need no types found.
     from syntabula.table.files.cell_types import cast, forms_of, found_value, missing_texts_of, types_of
 
-    types = types_of(database, [i for i, name in enumerate(names) if schema is None or name not in schema])
-    values = {names[i]: cast(f"c{i}", kind) for i, kind in types.items()}
+    types, missing = types_of(
+        database, [i for i, name in enumerate(names) if schema is None or name not in schema]
+    )
+    values = {names[i]: cast(f"c{i}", kind, has_missing=i in missing) for i, kind in types.items()}
     forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
     values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
     columns, n_rows = typed_columns(database, names, values, schema)
     columns = in_forms(columns, forms)
-    typed = [i for i in types if columns[names[i]].physical.kind != "text"]
-    for i, text in missing_texts_of(database, typed).items():
+    # Columns of a form of their own were texts until it was found.
+    formed = [
+        i
+        for i in types
+        if names[i] in forms and types[i] == "VARCHAR" and columns[names[i]].physical.kind != "text"
+    ]
+    for i, text in (missing | missing_texts_of(database, formed)).items():
         column = columns[names[i]]
         columns[names[i]] = replace(column, physical=replace(column.physical, missing_as=text))
     return columns, n_rows, found

@@ -19,7 +19,8 @@ from syntabula.table.database import connection, identifier, in_order, interrupt
 from syntabula.table.files.pieces import drained, release_each
 from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import object_array, to_objects
-from syntabula.table.raw import DELIMITERS, Dialect, RawColumn, RepeatedTexts
+from syntabula.table.raw import DELIMITERS, Dialect, PhysicalType, RawColumn, RepeatedTexts
+from syntabula.table.schema.text_formats import NumberFormat
 
 _INTEGERS = {
     "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",
@@ -113,12 +114,10 @@ def write_delimited(
     header = [f"{quoted(name)} AS c{i}" for i, name in enumerate(shown)]
     first = f"SELECT {', '.join(header)} UNION ALL "
     if dialect.quoted:
-        # R and most others that put names in quotes do so with texts, but not with numbers, days and flags.
+        # R and most others that put names in quotes do so with texts, but not with usual numbers, days and flags.
         line = dialect.delimiter.join('"' + name.replace('"', '""') + '"' for name in shown)
         mark, first = f"{mark}{line}\n", ""
-        in_quotes = [
-            n for n, c in begun[0].items() if c.physical.kind == "text" and c.physical.format is None
-        ]
+        in_quotes = [name for name, column in begun[0].items() if _is_in_quotes(column.physical)]
     else:
         # In a header without quotes, a reader may mistake another delimiter character for the file's delimiter.
         in_quotes = [name for name in names if any(c in name for c in DELIMITERS)]
@@ -198,6 +197,12 @@ def _gather(database: Any, pieces: Iterator[_Prepared], folder: str) -> str:
     cells = [f"{a}::{kind} AS {identifier(n)}" for a, (n, kind) in zip(aliases, columns, strict=True)]
     source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
     return f"SELECT {', '.join(cells)} FROM {source} AS pieces({', '.join(aliases)})"
+
+
+def _is_in_quotes(physical: PhysicalType) -> bool:
+    if physical.kind != "text" or physical.format is None:
+        return physical.kind == "text"
+    return "%" in physical.format or not NumberFormat.of(physical.format).is_usual
 
 
 def _run(database: Any, statement: str) -> None:
