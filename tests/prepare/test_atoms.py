@@ -104,6 +104,26 @@ class TestFrequentValues:
         assert found.is_all
         assert {*found.points} == {*values.tolist()}
 
+    def test_most_records_at_frequent_values_keep_all_of_these(self):
+        # Each of 120 values holds 200 of 26,000 records, 7 standard deviations of noise above a quarter of a bin.
+        steady = np.repeat(np.round(np.random.default_rng(0).uniform(-10, 40, 120), 2), 200)
+        values = np.concatenate([steady, np.random.default_rng(1).uniform(-10, 40, 2_000)])
+
+        found = find_atoms(
+            curator(values, Budget(epsilon=5.0, delta=1e-5).with_failure_delta(1e-6)),
+            -10.0,
+            40.0,
+            unit=None,
+            count=60,
+            n_estimated=26_000,
+            share=Fraction(1, 200),
+            delta=Fraction(1, 20_000_000),
+            step="x",
+        )
+
+        assert {*found.points} == {*steady}
+        assert not found.is_all
+
     @pytest.mark.thorough
     def test_noise_of_the_others_does_not_make_frequent_values_all_there_are(self):
         rng = np.random.default_rng(0)

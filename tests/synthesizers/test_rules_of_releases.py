@@ -514,6 +514,25 @@ class TestGiven:
         assert (drawn["day"] - drawn["asked"]).dt.days.between(1, 3).mean() > 0.98
         pd.testing.assert_series_equal(drawn["end"], real["end"][:1000], check_dtype=False)
 
+    @pytest.mark.parametrize("names", [["b", "c"], ["a", "c"]], ids="-".join)
+    def test_rare_values_of_an_order_are_reached_without_its_other_columns(self, names):
+        rng = np.random.default_rng(0)
+        a = rng.integers(0, 1000, 3000)
+        b = a + rng.geometric(0.05, 3000) - 1
+        far = rng.random(3000) < 0.02
+        real = pd.DataFrame({"a": a, "b": b, "c": b + np.where(far, 900, rng.geometric(0.1, 3000))})
+        # The first one is the narrowest, from which the others are distances.
+        columns = {name: Numeric(0, 2999 + (name != "a"), integer=True) for name in "abc"}
+        schema = Schema(columns, rules=Rules(order=[["a", "b", "c"]]))
+        given = real[names][far][:40]
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConditionWarning)
+            drawn = st.Independent(epsilon=1.0, seed=0).fit(real, schema).sample(given=given, seed=1)
+
+        assert ((drawn["a"] <= drawn["b"]) & (drawn["b"] <= drawn["c"])).all()
+        assert (drawn[names].to_numpy() == given.to_numpy()).all()
+
     @pytest.mark.thorough
     def test_values_that_break_a_rule_are_refused_without_showing_them(self, release):
         given = pd.DataFrame({"a": [1, 2], "b": [3, 4], "total": [4, 7]})

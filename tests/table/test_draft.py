@@ -18,6 +18,7 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import draft_schema
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import Origin, RawTable
+from syntabula.table.read import read
 from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Identifier, Numeric, Time
 
 
@@ -258,8 +259,8 @@ DAY = [100 * hour + minute for hour in range(24) for minute in range(0, 60, 5)]
 
 class TestClockTimesWithoutAColon:
     def test_whole_numbers_that_look_so_are_proposed_as_such(self):
-        for name, step in [("dep_time", 1), ("CRSDepTime", 7), ("x", 1)]:
-            column, notes = draft_one(raw("integer", DAY[::step] * 3), name)
+        for name, values in [("dep_time", DAY), ("CRSDepTime", DAY[::7]), ("x", DAY), ("x", [*DAY, 2400])]:
+            column, notes = draft_one(raw("integer", [*values] * 3), name)
 
             assert column == observed(Time, format="1435")
             assert "declare it numeric" in notes[0]
@@ -269,6 +270,7 @@ class TestClockTimesWithoutAColon:
             ("x", DAY[::7]),
             ("travel_time", range(5, 300)),
             ("dep_time", [*DAY, 1275]),
+            ("dep_time", [*DAY, 2401]),
             ("start_time", range(1990, 2024)),
             ("x", [100 * month + day for month in range(1, 13) for day in range(1, 29)]),
             ("x", range(0, 2400, 50)),
@@ -280,14 +282,26 @@ class TestClockTimesWithoutAColon:
 
         assert column == observed(Time, format="1435", nullable=True)
 
-    def test_a_draft_of_a_file_reads_digits_as_clock_times(self, tmp_path):
-        lines = ["call,dep_time", *(f"{t:04},{t}" for t in DAY * 3)]
+    @pytest.mark.parametrize("last", [2355, 2400])
+    def test_a_draft_of_a_file_reads_digits_as_clock_times(self, tmp_path, last):
+        texts = [f"{t // 100:02}:{t % 100:02}" for t in [*DAY * 3, last]]
+        lines = [
+            "call,dep_time,at",
+            *(f"{t:04},{t},{text}" for t, text in zip([*DAY * 3, last], texts, strict=True)),
+        ]
         (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
 
         schema, notes = draft_schema(tmp_path / "t.csv")
 
         assert schema["call"] == observed(Time, format="%H%M")
         assert schema["dep_time"] == observed(Time, format="1435")
+        assert schema["at"] == observed(Time, format="%H:%M", resolution="minute")
+        # The end of the day becomes its last minute.
+        table = read(tmp_path / "t.csv", schema)
+        ends = [
+            schema[n].points(c.values[-1:], c.physical.kind)[0].tolist() for n, c in table.columns.items()
+        ]
+        assert ends == [[1435 if last == 2355 else 1439]] * 3
         assert "if they are codes" in "".join(notes)
 
 

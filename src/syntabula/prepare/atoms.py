@@ -40,6 +40,9 @@ MOST_ATOMS = 250
 SPARSE = 2
 """Times as many values come into question between such atoms as there are atoms; otherwise bins keep them together."""
 
+MOSTLY = 0.5
+"""Part of the records that frequent values hold together, from which on the number of bins does not limit theirs."""
+
 NEARLY_ALL = 0.99
 """Part of the records that atoms hold at least in such a column."""
 
@@ -149,7 +152,9 @@ def find_atoms(
     found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))
     if every_value := found.if_all(n_estimated):
         return every_value
-    return found.largest(min(3 * count // 4, int((counts >= n_estimated * LEAST_OF_BIN / count).sum())))
+    # Where they hold most of the records, those that became bins would be drawn anywhere between the others.
+    most_kept = MOST_ATOMS if sum(found.counts) >= MOSTLY * n_estimated > 0 else 3 * count // 4
+    return found.largest(min(most_kept, int((counts >= n_estimated * LEAST_OF_BIN / count).sum())))
 
 
 def n_candidates(lower: float, upper: float, unit: Fraction) -> int:

@@ -38,6 +38,7 @@ def prepare(
     types_found: bool = False,
     paid: Mapping[str, Fraction] | None = None,
     learner_delta: Fraction = Fraction(0),
+    weighs_codes: bool = True,
 ) -> Preparation:
     """Divide the preprocessing budget among the columns that need it, by public facts alone.
 
@@ -52,6 +53,7 @@ def prepare(
             only on names.
         paid: Shares by which types were found already; None if none was looked for yet.
         learner_delta: Fraction of delta that the learner needs for draws that may fail, of what finding leaves.
+        weighs_codes: Whether the learner measures single columns, and so tells which codes have records.
 
     Raises:
         SchemaError: If a stored type has no domain to find.
@@ -83,6 +85,7 @@ def prepare(
         large=large,
         merging=rare if large else None,
         learner_delta=learner_delta,
+        weighs_codes=weighs_codes,
         parts=parts,
     )
     if not found and not (costly or (wide and count)):

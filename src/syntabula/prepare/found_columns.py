@@ -147,6 +147,7 @@ def find_columns(
     progress: Progress,
     cut_off: dict[str, float],
     n_estimated: float = 0.0,
+    hidden_kept: bool = False,
 ) -> dict[str, Column]:
     """Find the domains of columns, and warn of those that noise hides.
 
@@ -159,6 +160,7 @@ def find_columns(
         progress: Called with the name of a step and the fraction that is done.
         cut_off: Gets the noisy fraction of the values beyond the bounds of a column, if it is worth saying.
         n_estimated: Released number of records; 0 if it is not known.
+        hidden_kept: Whether columns are nullable though noise may hide that any cell is missing; see `with_missing`.
 
     Returns:
         The columns in the order of the shares, with provenance `private`.
@@ -185,6 +187,7 @@ def find_columns(
                 noise=noise,
                 beyond=beyond,
                 n_estimated=n_estimated,
+                hidden_kept=hidden_kept,
             )
         except PrivateDomainError:
             hidden.append(name)

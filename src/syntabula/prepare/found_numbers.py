@@ -42,7 +42,7 @@ _CLEAR = 20
 """Where noise could hide more than one key of so many, it would hide what running numbers show."""
 
 OTHER_NUMBERS = 0.01
-"""Part of the values of clock times that may be other numbers, such as 2400; they are moved to the nearest time."""
+"""Part of the values of clock times that may be other numbers, such as 1275; they are moved to the nearest time."""
 
 UNNAMED_SHARE = Fraction(1, 16)
 """Fraction of the domain budget of other whole numbers that is kept to find whether they are clock times."""

@@ -76,6 +76,7 @@ class Preparation:
         parts: What is found of each refined column.
         failing: Number of columns whose frequent values may need a part of delta.
         learner_delta: Fraction of delta that is reserved for the learner, of what finding leaves.
+        weighs_codes: Whether the learner measures single columns, and so tells which codes have records.
     """
 
     settings: Preprocessing
@@ -91,6 +92,7 @@ class Preparation:
     parts: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
     failing: int = 0
     learner_delta: Fraction = Fraction(0)
+    weighs_codes: bool = True
 
     @property
     def share(self) -> Fraction:
@@ -312,6 +314,7 @@ class Preparation:
                 progress=progress,
                 cut_off={} if cut_off is None else cut_off,
                 n_estimated=n_estimated,
+                hidden_kept=self.weighs_codes,
             )
             schema = completed(schema, table.columns, found)
             if isinstance(table, FoundParts):

@@ -6,17 +6,17 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from syntabula.marginals.sorted_points import CountedPoints
-from syntabula.prepare.bounds import MISSING_TAIL, FoundBounds, extract_bounds
+from syntabula.prepare.bounds import FoundBounds, extract_bounds
 from syntabula.prepare.found_keys import REPEATS_SHARE, SHAPES_SHARE, pattern_of_most, repeats
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
 from syntabula.prepare.found_levels import extract_level
+from syntabula.prepare.found_missing import has_missing, with_missing
 from syntabula.prepare.found_numbers import (
     KEY_SHARE,
     UNNAMED_SHARE,
@@ -83,6 +83,7 @@ def extract_column(
     noise: NoiseSource,
     beyond: dict[str, float] | None = None,
     n_estimated: float = 0.0,
+    hidden_kept: bool = False,
 ) -> Column:
     """Find the domain of one column and declare it `private`.
 
@@ -94,8 +95,8 @@ def extract_column(
     whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
     clock times are these if nearly all can be; in other columns, if many hardly can be anything else too. Numbers that
     pandas holds as categories are treated like text, except that rare ones become missing. The number of decimals of
-    floats and the resolution of times are found too. A column is nullable if more cells are missing than noise explains;
-    else their records are left out.
+    floats and the resolution of times are found too. A column is nullable if more cells are missing than noise explains,
+    or if it is left to the learner to tell whether any are; else records with a missing cell are left out.
 
     Args:
         name: Name of the column.
@@ -106,6 +107,7 @@ def extract_column(
         noise: Draws the noise.
         beyond: Gets the noisy fraction of the values that lie outside the bounds, by the name of the column.
         n_estimated: Released number of records; 0 if it is not known.
+        hidden_kept: Whether the column is nullable though noise may hide that any cell is missing; see `with_missing`.
 
     Returns:
         The declared column, with provenance `private`.
@@ -117,46 +119,50 @@ def extract_column(
     raw.physical.require_domain(name)
     cells = WholeColumn(raw) if isinstance(raw, RawColumn) else raw
     least = max(int(n_estimated * LEAST_LABEL), 1)
-    search = _Search(name, cells, share, ledger, noise, {} if beyond is None else beyond, least, n_estimated)
-    if raw.physical.is_labels:
-        return search.text(delta) if raw.physical.kind == "text" else search.codes(delta)
-    match raw.physical.kind:
-        case "boolean":
-            return search.boolean()
-        case "date":
-            return search.date()
-        case "datetime":
-            return search.moment()
-        case "time":
-            return search.clock()
-        case "integer":
-            return search.whole(share)
-    return search.number()
+    # Without noise nothing is hidden.
+    is_exact = ledger.budget.currency == "none"
+    outside = {} if beyond is None else beyond
+    kept = hidden_kept and not is_exact
+    column = _Search(name, cells, share, ledger, noise, outside, least, n_estimated, kept).found(delta)
+    return column if is_exact else with_missing(column, raw.physical, hidden_kept=hidden_kept)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class _Search:
     """The search for one column's domain, and its share of the budget."""
 
-    def __init__(
-        self,
-        name: str,
-        raw: SearchedColumn,
-        share: Fraction,
-        ledger: Ledger,
-        noise: NoiseSource,
-        beyond: dict[str, float],
-        least: int,
-        n_estimated: float,
-    ) -> None:
-        self.name = name
-        self.step = domain_step(name)
-        self.raw = raw
-        self.share = share
-        self.ledger = ledger
-        self.noise = noise
-        self.beyond = beyond
-        self.least = least
-        self.n_estimated = n_estimated
+    name: str
+    raw: SearchedColumn
+    share: Fraction
+    ledger: Ledger
+    noise: NoiseSource
+    beyond: dict[str, float]
+    least: int
+    n_estimated: float
+    hidden_kept: bool
+
+    @property
+    def step(self) -> str:
+        """Name of the spends in the ledger."""
+        return domain_step(self.name)
+
+    def found(self, delta: Fraction) -> Column:
+        """Find the domain, by the stored type."""
+        physical = self.raw.physical
+        if physical.is_labels:
+            return self.text(delta) if physical.kind == "text" else self.codes(delta)
+        match physical.kind:
+            case "boolean":
+                return self.boolean()
+            case "date":
+                return self.date()
+            case "datetime":
+                return self.moment()
+            case "time":
+                return self.clock()
+            case "integer":
+                return self.whole(self.share)
+        return self.number()
 
     def boolean(self) -> Column:
         name = self.raw.physical.name
@@ -188,10 +194,8 @@ class _Search:
         return None if format is None else NumberFormat.of(format).for_decimals(format, decimals)
 
     def _has_missing(self, share: Fraction) -> bool:
-        n_present, n_missing = self.raw.numbers()
-        column = self._curator(_alike(n_present), n_missing)
-        answer = column.histogram([0, 2], share=share, step=self.step, count_missing=True)
-        return bool(answer.values[-1] > answer.above_noise(MISSING_TAIL))
+        # What this would cost is left to the learner, which tells it better.
+        return self.hidden_kept or has_missing(self.raw, self._curator, share=share, step=self.step)
 
     def text(self, delta: Fraction) -> Column:
         column = self._labels(lambda x: x if is_unicode(x) else None)
@@ -390,8 +394,3 @@ class _Search:
 
     def _curator(self, points: Points, n_missing: int) -> ColumnCurator:
         return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)
-
-
-def _alike(number: int) -> CountedPoints:
-    """Return so many equal values."""
-    return CountedPoints(np.zeros(min(number, 1), dtype=np.int64), np.full(min(number, 1), number, np.int64))

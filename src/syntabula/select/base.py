@@ -29,11 +29,14 @@ class Selector(Protocol):
         key: Its lower-case name in statements and commands.
         adaptive: Whether it repeatedly measures where the model is wrong, until the budget is spent.
         chooses: Whether it chooses among methods, and `learn` returns which.
+        weighs_codes: Whether it measures every column alone, so that codes without records are told from others. If it
+            does not, undeclared columns have a code for missing cells only where these are found before.
     """
 
     key: ClassVar[str]
     adaptive: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
+    weighs_codes: ClassVar[bool] = True
 
     @abstractmethod
     def plan(self, domain: Domain) -> list[PlannedStep]:

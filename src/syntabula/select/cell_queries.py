@@ -47,6 +47,7 @@ class CellQueries(Selector):
 
     key: ClassVar[str] = "cells"
     adaptive: ClassVar[bool] = True
+    weighs_codes: ClassVar[bool] = False
 
     workload: WorkloadOption = 2
     rounds_per_column: int = tunable(5, Range(low=2, high=16, log=True))

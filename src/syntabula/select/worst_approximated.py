@@ -48,6 +48,7 @@ class WorstApproximated(Selector):
 
     key: ClassVar[str] = "mwem"
     adaptive: ClassVar[bool] = True
+    weighs_codes: ClassVar[bool] = False
 
     workload: WorkloadOption = 2
     rounds: int | None = None

@@ -119,6 +119,11 @@ class Marginal(Synthesizer):
         return MarginalLearner(selector=self.selector, model=self.model)
 
     @property
+    def weighs_codes(self) -> bool:
+        """Whether the selector measures single columns."""
+        return getattr(self.selector, "weighs_codes", True)
+
+    @property
     def name(self) -> str:
         """Key of the method; for a pair without a name, the keys of its parts."""
         return self.key if self.key != Marginal.key else self.learner.name

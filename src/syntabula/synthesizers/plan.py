@@ -341,13 +341,12 @@ def planned_fit(
                 instead=step.instead,
             )
         )
-    table_mb = n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20
     return Plan(
         method=method.name,
         budget=budget,
         caution="" if budget.currency == "none" else method.caution,
         n_rows=n_rows,
-        table_mb=table_mb,
+        table_mb=n_rows * n_columns * (_BYTES_PER_RAW_CELL + 2) / 2**20,
         steps=tuple(steps),
         unit=unit_of(codec.schema),
     )
@@ -371,6 +370,7 @@ def preparation_of(
         types_found=types_found,
         paid=paid,
         learner_delta=method.failure_share,
+        weighs_codes=method.weighs_codes,
     )
 
 

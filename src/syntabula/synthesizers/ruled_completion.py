@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,19 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.uniform import UniformBins
-from syntabula.errors import ArgumentError, ConditionWarning
+from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.models.base import Model
 from syntabula.synthesizers.completion import Completion, cells_in, objections
 from syntabula.synthesizers.ruled_rows import place
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column, present_cells
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.read import read
+from syntabula.table.rules.clamped import within_orders
 from syntabula.table.rules.computed import equal_cells
+from syntabula.table.rules.distances import Distance
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier, Ordered
 
 _ROUNDS = 30
+_ROUNDS_AS_DRAWN = 10
+"""Rounds whose draws must satisfy orders and come near given values; in later ones, values are moved as orders demand."""
 _MOST_AT_ONCE = 500
 _ROWS_AT_ONCE = 20_000
 _BINS = 32
@@ -38,13 +42,14 @@ class RuledCompletion:
         rules: The rules.
         learned: Draws the columns that were learned.
         given: The given columns, as read.
-        near: Columns in an order that are given without those before them: drawn values must come near the given ones.
+        near: Columns in an order that are given while the next one may not be, with their distances. Where the next one
+            is not given, these are not valid, and drawn values must come near the given ones.
     """
 
     rules: RowRules
     learned: Completion
     given: Mapping[str, RawColumn]
-    near: tuple[str, ...]
+    near: Mapping[str, RawColumn]
 
     @property
     def n_rows(self) -> int:
@@ -67,11 +72,14 @@ class RuledCompletion:
                 f"values are given that this release cannot have: {'; '.join(wrong)}. Correct these cells, or leave "
                 "their rows or columns out"
             )
-        near = tuple(
-            n for n, d in distances.items() if n in table.columns and not {*d.columns} <= table.columns.keys()
-        )
-        kept = {n: c for n, c in table.columns.items() if n not in near}
-        learned, _ = rules.learned_table(RawTable(kept, table.n_rows, table.origin))
+        distant, _ = rules.learned_table(table)
+        kept = dict(distant.columns)
+        near = {
+            name: kept.pop(name)
+            for name, distance in distances.items()
+            if name in kept and not _is_told(distance, table.columns)
+        }
+        learned = RawTable(kept, table.n_rows, table.origin)
         return cls(rules, Completion.of(codec, model, learned), table.columns, near)
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
@@ -83,7 +91,8 @@ class RuledCompletion:
         found: dict[str, RawColumn] = {}
         left = np.arange(start, stop)
         broken: dict[str, int] = {}
-        for _ in range(_ROUNDS):
+        orders, moved = self.rules.rules.order, 0
+        for number in range(_ROUNDS):
             # The fewer rows are left, the more often each is tried at once.
             times = max(1, min(_MOST_AT_ONCE, _ROWS_AT_ONCE // max(left.size, 1))) if found else 1
             tried = np.repeat(left, times)
@@ -92,13 +101,17 @@ class RuledCompletion:
                     # The first round has said what there is to say of the given rows, each of which it tried once.
                     warnings.simplefilter("ignore", ConditionWarning)
                 drawn = self.learned.draw_rows(tried, rng)
-            rows, kept, broken = self._completed(drawn, tried, rng)
+            moves = number >= _ROUNDS_AS_DRAWN and bool(orders)
+            rows, kept, broken = self._completed(drawn, tried, rng, moves=moves)
             if not found:
                 found = {name: _copied(column) for name, column in rows.items()}
             places, first = np.unique(tried[kept], return_index=True)
             place(found, rows, places - start, np.flatnonzero(kept)[first])
             left = np.setdiff1d(left, places)
+            moved += moves * places.size
             if not left.size:
+                if moved:
+                    warn_caller(ConditionWarning(_moved(moved, stop - start, orders)))
                 return found | self._numbered(found, start)
         broken = {rule: count // times for rule, count in broken.items()}
         shares = {rule: count / left.size for rule, count in broken.items()}
@@ -109,28 +122,26 @@ class RuledCompletion:
         )
 
     def _completed(
-        self, drawn: dict[str, RawColumn], rows: NDArray[np.intp], rng: np.random.Generator
+        self, drawn: dict[str, RawColumn], rows: NDArray[np.intp], rng: np.random.Generator, *, moves: bool
     ) -> tuple[dict[str, RawColumn], NDArray[np.bool_], dict[str, int]]:
         given = {name: cells_in(column, rows) for name, column in self.given.items()}
         # Decoding draws values within bins; what rules compute must follow from the given ones.
         drawn |= {name: cells_in(column, rows) for name, column in self.learned.columns.items()}
+        for name, distance in self.near.items():
+            told = _told(self.rules.compiled.distances[name], given) | given[name].missing
+            place(drawn, {name: cells_in(distance, rows)}, *[np.flatnonzero(told)] * 2)
         columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
-        moved = False
-        for name in self.near:
-            close = self._close(name, columns[name], given[name])
-            # A given one among several that this is a distance from would not move with the others.
-            fixed = given.keys() & {*self.rules.compiled.distances[name].columns}
-            found = None if fixed else self.rules.anchored(name, columns, given[name])
-            if found is not None:
-                anchor, values, allowed = found
-                place(drawn, {anchor: values}, *[np.flatnonzero(close & allowed)] * 2)
-                moved = True
-        if moved:
-            columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
-        for name in self.near:
-            close = self._close(name, columns[name], given[name])
-            broken[f"{name} near the given value"] = int((~close).sum())
-            kept &= close
+        if moves:
+            whole = columns | given
+            whole |= within_orders(self.rules, whole, given)
+            moved, _ = self.rules.learned_table(RawTable(whole, rows.size, Origin("pandas", {})))
+            columns, kept, broken = self.rules.completed(moved.columns, rows.size, rng)
+        elif self.near:
+            columns, kept, broken = self._nearby(drawn, columns, given, rng) or (columns, kept, broken)
+            for name in self.near:
+                close = self._close(name, columns[name], given[name])
+                broken[f"{name} near the given value"] = int((~close).sum())
+                kept &= close
         for name in self.rules.compiled.derived:
             if name in given:
                 same = equal_cells(self.rules.schema[name], columns[name], given[name])
@@ -141,6 +152,28 @@ class RuledCompletion:
             broken[rule] = int(wrong.sum())
             kept &= ~wrong
         return whole, kept, {rule: count for rule, count in broken.items() if count}
+
+    def _nearby(
+        self,
+        drawn: dict[str, RawColumn],
+        columns: Mapping[str, RawColumn],
+        given: Mapping[str, RawColumn],
+        rng: np.random.Generator,
+    ) -> tuple[dict[str, RawColumn], NDArray[np.bool_], dict[str, int]] | None:
+        """Complete rows again with starts of distances moved so that these lead to given values; None if none are."""
+        moved, distances = False, self.rules.compiled.distances
+        for name in self.near:
+            close = self._close(name, columns[name], given[name])
+            found = self.rules.anchored(name, columns, given[name])
+            if found is not None:
+                anchor, values, allowed = found
+                # A given one among several that this is a distance from would not move with the others.
+                fixed = [present_cells(given[n]) for n in distances[name].columns if n in given]
+                movable = close & allowed & ~np.logical_or.reduce([np.zeros_like(close), *fixed])
+                place(drawn, {anchor: values}, *[np.flatnonzero(movable)] * 2)
+                moved = True
+        n_rows = next(iter(given.values())).missing.size
+        return self.rules.completed(drawn, n_rows, rng) if moved else None
 
     def _numbered(self, found: Mapping[str, RawColumn], start: int) -> dict[str, RawColumn]:
         return {
@@ -156,6 +189,32 @@ class RuledCompletion:
         bins = UniformBins(_BINS).bins(lower, upper, integer=integer)
         here, there = (encode_column(column, raw, bins).codes for raw in (drawn, given))
         return np.asarray((here == there) & (present_cells(drawn) == present_cells(given)))
+
+
+def _told(distance: Distance, given: Mapping[str, RawColumn]) -> NDArray[np.bool_]:
+    """Return in which rows given columns tell what a column is a distance from: the next present one does."""
+    told = np.zeros_like(next(iter(given.values())).missing)
+    left = ~told
+    for name in distance.columns[:: -1 if distance.upwards else 1]:
+        if name not in given:
+            return told
+        present = present_cells(given[name])
+        told |= left & present
+        left &= ~present
+    return told | left
+
+
+def _is_told(distance: Distance, given: Mapping[str, RawColumn]) -> bool:
+    """Return whether given columns tell it in all rows."""
+    return bool(_told(distance, given).all())
+
+
+def _moved(n: int, n_rows: int, orders: Sequence[Sequence[str]]) -> str:
+    listed = ", ".join(" <= ".join(chain) for chain in orders)
+    return (
+        f"for {n:,} of {n_rows:,} given rows, no draw kept the order {listed} with the given values, so drawn values of "
+        "these columns were moved into it: they are little more than a guess"
+    )
 
 
 def _copied(column: RawColumn) -> RawColumn:

@@ -185,6 +185,11 @@ class Settings(ABC):
         return Fraction(0)
 
     @property
+    def weighs_codes(self) -> bool:
+        """Whether single columns are measured, and so codes without records told from others, such as missing cells."""
+        return True
+
+    @property
     def name(self) -> str:
         """Name of this method in a statement."""
         return self.key

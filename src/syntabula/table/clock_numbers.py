@@ -1,4 +1,7 @@
-"""Clock times that are written as whole numbers, 905 for 09:05: which numbers and which columns may hold some."""
+"""Clock times that are written as whole numbers, 905 for 09:05: which numbers and which columns may hold some.
+
+2400 is the end of the day. No column of clock times has it: it becomes the last time that the column has, 23:59.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ _NAME = re.compile(r"(time|clock|hhmm|uhrzeit)$|^(time|clock|hhmm|uhrzeit)[_\W]"
 _FEWEST, _FEWEST_UNNAMED = 20, 100
 _FEWEST_PARTS = 10
 _LAST_DAY_OF_MONTH = 31
+_END_OF_DAY = 2400
+NO_CLOCK_TIME = _END_OF_DAY + 1
+"""Code of a number that is no clock time, where others are their own."""
 
 
 def is_clock_name(name: str) -> bool:
@@ -23,8 +29,8 @@ def is_clock_name(name: str) -> bool:
 
 def clock_codes(values: NDArray[Any]) -> NDArray[np.int64]:
     """Return for each number [n] 0 if it is no clock time, 1 if it is one before ten, and 2 if it is one from ten on."""
-    whole = np.rint(np.clip(values, -1, 2400)).astype(np.int64)
-    is_clock = (whole == values) & (whole >= 0) & (whole < 2400) & (whole % 100 < 60)
+    whole = np.rint(np.clip(values, -1, NO_CLOCK_TIME)).astype(np.int64)
+    is_clock = (whole == values) & (whole >= 0) & (whole <= _END_OF_DAY) & (whole % 100 < 60)
     codes: NDArray[np.int64] = np.where(is_clock, 1 + (whole >= 1000), 0).astype(np.int64)
     return codes
 
@@ -48,9 +54,6 @@ def telling_codes(values: NDArray[Any]) -> NDArray[np.int64]:
 
 TELLING_NUMBERS = CodeFold(telling_codes, 4)
 
-NO_CLOCK_TIME = 2400
-"""Code of a number that is no clock time."""
-
 
 def _each_clock_time(values: NDArray[Any]) -> NDArray[np.int64]:
     return np.where(clock_codes(values) > 0, values, NO_CLOCK_TIME).astype(np.int64)
@@ -63,9 +66,9 @@ EACH_CLOCK_TIME = CodeFold(_each_clock_time, NO_CLOCK_TIME + 1)
 def are_clock_times(name: str, distinct: NDArray[Any]) -> bool:
     """Return whether the distinct whole numbers of a column look like clock times.
 
-    All have fewer than 24 hours and 60 minutes, and many hours and minutes occur, some of these beyond 31, so that
-    neither months and days, nor years, nor round amounts are taken for some. With the name of clock times, 20 numbers
-    are enough.
+    All have fewer than 24 hours and 60 minutes, or are the end of the day, and many hours and minutes occur, some of
+    these beyond 31, so that neither months and days, nor years, nor round amounts are taken for some. With the name of
+    clock times, 20 numbers are enough.
     """
     if distinct.size <= (_FEWEST if is_clock_name(name) else _FEWEST_UNNAMED):
         return False

@@ -139,6 +139,36 @@ class TestFollowers:
         letters[:3] = "z"
         assert derived({"letter": letters, "one": np.where(letters == "z", "yes", "no")}) == {}
 
+    def test_a_missing_cell_is_a_value_of_both_columns(self):
+        code = np.random.default_rng(0).integers(0, 5, N)
+        frame = {
+            "code": np.array(["a", "b", "c", "d", None])[code],
+            "both": np.array(["x", "x", "y", "y", None])[code],
+            "only here": np.array(["p", "q", None, "q", "p"])[code],
+        }
+
+        assert derived(frame) == {
+            "both": """CASE "code" WHEN 'a' THEN 'x' WHEN 'b' THEN 'x' WHEN 'c' THEN 'y' WHEN 'd' THEN 'y' END""",
+            "only here": """CASE WHEN "code" IS NULL THEN 'p' ELSE """
+            """CASE "code" WHEN 'a' THEN 'p' WHEN 'b' THEN 'q' WHEN 'd' THEN 'q' END END""",
+        }
+
+    def test_cells_that_are_missing_anyhow_follow_from_nothing(self):
+        code = np.random.default_rng(0).integers(0, 4, N)
+        group = np.array(["x", "x", "y", "y"], dtype=object)[code]
+        group[:3] = None
+
+        assert derived({"code": code, "group": group}) == {}
+
+    def test_hundreds_of_values_are_told_apart(self):
+        code = np.random.default_rng(0).integers(0, 150, 3000)
+        names = np.array([f"n{i}" for i in range(150)])
+
+        (rule,) = derived({"town": names[code], "district": names[code // 6]}).values()
+
+        assert rule.startswith("""CASE "town" WHEN 'n0' THEN 'n0' WHEN""")
+        assert rule.count("WHEN") == 150
+
 
 @pytest.mark.thorough
 def test_a_release_computes_what_was_proposed():

@@ -133,7 +133,7 @@ def kind_of(cell: str) -> str:
         "True or False": f"{cell} IN ('True', 'False')",
         "TRUE or FALSE": f"{cell} IN ('TRUE', 'FALSE')",
         "late whole clock": matches(cell, "(1[3-9]|2[0-3])(3[2-9]|[45][0-9])"),
-        "whole clock": matches(cell, "(1[0-9]|2[0-3])[0-5][0-9]"),
+        "whole clock": matches(cell, "(1[0-9]|2[0-3])[0-5][0-9]|2400"),
         "whole": matches(cell, r"-?(0|[1-9][0-9]{0,14})"),
         "long whole": typed(_WHOLE, "BIGINT"),
         "whole with point": matches(cell, rf"{_SIGNED}\.0"),
@@ -154,9 +154,11 @@ def kind_of(cell: str) -> str:
         "spaced time of minutes": typed(f"{_DAY} {_MINUTES}", "TIMESTAMP"),
         "UTC time": typed(f"{_DAY}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}Z", "TIMESTAMPTZ"),
         "zoned time": typed(f"{_DAY}[ T]({_MINUTES}|{_SECONDS}){_OFFSET}", "TIMESTAMPTZ"),
-        "clock": matches(cell, "([01][0-9]|2[0-3]):[0-5][0-9]"),
+        "clock": matches(cell, "([01][0-9]|2[0-3]):[0-5][0-9]|24:00"),
         "bare clock": matches(cell, "[0-9]:[0-5][0-9]"),
-        "clock of seconds": matches(cell, r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"),
+        "clock of seconds": matches(
+            cell, r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?|24:00:00(\.0{1,6})?"
+        ),
         "bare clock of seconds": matches(cell, r"[0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"),
         "padded clock": matches(cell, "0[0-9][0-5][0-9]"),
         "slashed day": f"({matches(cell, _SLASHED)} AND TRY_CAST(replace({cell}, '/', '-') AS DATE) IS NOT NULL)",

@@ -62,7 +62,12 @@ def plain(cell: str, physical: PhysicalType) -> str:
         time = _time_in(cell, physical.format)
         zone = "Z" if physical.format.endswith("Z") else ""
         usual = _PLAIN_CLOCK if physical.kind == "time" else _PLAIN_TIME + zone
-        return f"coalesce(strftime({time}, {quoted(usual)}), {cell})"
+        read = f"strftime({time}, {quoted(usual)})"
+        if physical.kind == "time" and "%p" not in physical.format:
+            # DuckDB has the end of a day as a time, but reads it in no other format.
+            end = re.sub("%-?[A-Z]", "00", re.sub("%-?H", "24", physical.format))
+            read += f", CASE {cell} WHEN {quoted(end)} THEN '24:00:00' END"
+        return f"coalesce({read}, {cell})"
     form = NumberFormat.of(physical.format)
     if form.is_usual:
         return cell

@@ -69,15 +69,21 @@ def _gaps(series: Any) -> NDArray[np.bool_]:
 
 def _read_plain(series: Any, missing: NDArray[np.bool_], printed: str) -> RawColumn:
     kind = series.dtype.kind
+    # Only the masked types of pandas have missing integers and flags.
+    is_complete = isinstance(series.dtype, np.dtype)
     if kind == "M":
         return _times(series.to_numpy(), missing, PhysicalType("datetime", printed))
     if kind == "m":
         return _times(series.to_numpy(), missing, PhysicalType("duration", printed))
     if kind == "b":
-        return RawColumn(_filled(series, np.bool_), missing, PhysicalType("boolean", printed))
+        return RawColumn(
+            _filled(series, np.bool_), missing, PhysicalType("boolean", printed, is_complete=is_complete)
+        )
     if kind in "iu":
         wide = np.uint64 if printed.lower() == "uint64" else np.int64
-        return RawColumn(_filled(series, wide), missing, PhysicalType("integer", printed))
+        return RawColumn(
+            _filled(series, wide), missing, PhysicalType("integer", printed, is_complete=is_complete)
+        )
     if kind == "f" and series.dtype.itemsize <= 8:
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return RawColumn(values, missing | np.isnan(values), PhysicalType("float", printed))

@@ -33,6 +33,9 @@ TRIED_ROWS = 500
 """Rows on which parts are tried before all rows are checked."""
 _MOST_VALUES = 100
 _ROWS_PER_VALUE = 10
+_CHARACTERS_PER_VALUE = 20
+_MOST_COMPARED = 50_000_000
+"""Most comparisons of the rows with more than 100 values, so that checking them takes seconds."""
 _MOST_BANDS = 20
 _LEAST_OF_A_BAND = 5
 _VALUES_PER_BAND = 2
@@ -161,15 +164,22 @@ def _number(value: float) -> str:
 
 
 def followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
-    """Yield columns of few values that follow from another column of few values, as CASE expressions."""
+    """Yield columns of few values that follow from another column of few values, as CASE expressions.
+
+    That a cell is missing is a value of either column.
+    """
     few: dict[str, tuple[NDArray[np.intp], list[Any]]] = {}
     rare: dict[str, int] = {}
     for name, (values, missing) in cells.items():
-        if missing.any() or isinstance(schema[name], Date | Datetime):
+        if isinstance(schema[name], Date | Datetime):
             continue
-        distinct, codes = np.unique(values, return_inverse=True)
-        if 1 < distinct.size <= _MOST_VALUES and distinct.size * _ROWS_PER_VALUE <= values.size:
-            few[name] = codes, distinct.tolist()
+        distinct, present = np.unique(values[~missing], return_inverse=True)
+        labels = [*distinct.tolist(), *([None] if missing.any() else [])]
+        most = max(_MOST_VALUES, min(_MOST_COMPARED // values.size, MOST_CHARACTERS // _CHARACTERS_PER_VALUE))
+        if 1 < distinct.size <= most and len(labels) * _ROWS_PER_VALUE <= values.size:
+            codes = np.full(values.size, distinct.size)
+            codes[~missing] = present
+            few[name] = codes, labels
             rare[name] = values.size - int(np.bincount(codes).max())
     taken: set[str] = set()
     for source, (own, labels) in few.items():
@@ -179,14 +189,34 @@ def followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
             # A column that is nearly constant follows from many others by chance.
             if rare[name] < len(labels):
                 continue
-            pairs = np.unique(own * len(others) + codes)
-            if pairs.size != len(labels):
+            code_of = np.zeros(len(labels), dtype=np.intp)
+            # Most pairs differ in the first rows already.
+            if not all(
+                _follows(own[rows], codes[rows], code_of) for rows in (slice(TRIED_ROWS), slice(None))
+            ):
                 continue
-            whens = [
-                f"WHEN {constant(labels[p // len(others)])} THEN {constant(others[p % len(others)])}"
-                for p in pairs
-            ]
-            expression = f"CASE {identifier(source)} {' '.join(whens)} END"
+            expression = _as_values(source, labels, [others[code] for code in code_of.tolist()])
             if len(expression) <= MOST_CHARACTERS:
                 taken.add(name)
                 yield name, expression
+
+
+def _follows(own: NDArray[np.intp], codes: NDArray[np.intp], code_of: NDArray[np.intp]) -> bool:
+    """Return whether rows with one code of a column have one of another, which is written to each code's place."""
+    code_of[own] = codes
+    return bool((code_of[own] == codes).all())
+
+
+def _as_values(source: str, labels: list[Any], values: list[Any]) -> str:
+    """Return the value for each label of a column as SQL; None stands for a missing cell."""
+    column = identifier(source)
+    pairs = [*zip(labels, values, strict=True)]
+    whens = [
+        f"WHEN {constant(label)} THEN {constant(value)}"
+        for label, value in pairs
+        if label is not None and value is not None
+    ]
+    found = f"CASE {column} {' '.join(whens)} END"
+    if labels[-1] is not None or values[-1] is None:
+        return found
+    return f"CASE WHEN {column} IS NULL THEN {constant(values[-1])} ELSE {found} END"

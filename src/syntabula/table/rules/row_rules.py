@@ -134,7 +134,7 @@ class RowRules:
 
     def _as_distance(self, name: str, cells: Cells) -> tuple[RawColumn, int]:
         raw = cells[name]
-        values, present, clipped = self._numbers(name, raw)
+        values, present, clipped = self.numbers(name, raw)
         base = self._base(name, cells)
         unit = self.unit(name)
         above = values - base if self.compiled.distances[name].upwards else base - values
@@ -156,12 +156,12 @@ class RowRules:
         reference = self._reference(name)
         nearest = np.maximum if distance.upwards else np.minimum
         found = []
-        for other in distance.columns:
-            values, present, _ = self._numbers(other, cells[other])
+        for other in filter(cells.__contains__, distance.columns):
+            values, present, _ = self.numbers(other, cells[other])
             found.append(np.where(present, values, reference))
-        return np.asarray(reduce(nearest, found))
+        return np.asarray(reduce(nearest, found, np.asarray(reference)))
 
-    def _numbers(self, name: str, raw: RawColumn) -> tuple[NDArray[Any], Flags, int]:
+    def numbers(self, name: str, raw: RawColumn) -> tuple[NDArray[Any], Flags, int]:
         """Return an ordered column's values as numbers within its bounds, which are present, and how many were clipped.
 
         Days and times are microseconds since 1970; a missing cell has the value of the lower bound.
@@ -289,10 +289,10 @@ class RowRules:
         base = self._base(name, cells)
         way = 1 if self.compiled.distances[name].upwards else -1
         unit = 1 if isinstance(column, Numeric) else self.unit(name)
-        return self._as_column(name, base + way * distance.values * unit, distance.missing)
+        return self.as_column(name, base + way * distance.values * unit, distance.missing)
 
-    def _as_column(self, name: str, numbers: NDArray[Any], missing: Flags) -> tuple[RawColumn, Flags]:
-        """Return an ordered column of numbers, as `_numbers` gives them, and which cells its declaration allows."""
+    def as_column(self, name: str, numbers: NDArray[Any], missing: Flags) -> tuple[RawColumn, Flags]:
+        """Return an ordered column of numbers, as `numbers` gives them, and which cells its declaration allows."""
         column = self._ordered(name)
         if isinstance(column, Numeric):
             kind = "integer" if numbers.dtype.kind in "iu" else "float"
@@ -320,10 +320,10 @@ class RowRules:
         if len(starts) != 1 or any(not {*distances[c].columns} <= {*columns} for c in {*columns} - {*starts}):
             return None
         (start,) = starts
-        base, _, _ = self._numbers(start, cells[start])
-        (drawn, here, _), (wanted, there, _) = (self._numbers(name, raw) for raw in (cells[name], given))
+        base, _, _ = self.numbers(start, cells[start])
+        (drawn, here, _), (wanted, there, _) = (self.numbers(name, raw) for raw in (cells[name], given))
         moved = base + np.where(here & there, wanted - drawn, 0)
-        return start, *self._as_column(start, moved, cells[start].missing)
+        return start, *self.as_column(start, moved, cells[start].missing)
 
     @property
     def checked(self) -> list[str]:

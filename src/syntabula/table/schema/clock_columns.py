@@ -35,12 +35,12 @@ AS_NUMBER = "1435"
 _RESOLUTIONS = ("hour", "minute", "second", "millisecond", "microsecond")
 _USUAL = {"hour": "%H:%M", "minute": "%H:%M", "second": "%H:%M:%S"}
 _NUMBERS = {"integer", "float", "decimal"}
-_LAST_NUMBER = 2359
+_LAST_NUMBER, _END_OF_DAY = 2359, 2400
 
 
 @dataclass(frozen=True)
 class Time(Ordered):
-    """Clock times of one day, without a date and a zone, on a grid of the given resolution.
+    """Clock times of one day, without a date and a zone, on a grid of the given resolution. 24:00 is the last one.
 
     Attributes:
         lower: First time; midnight by default.
@@ -128,8 +128,11 @@ class Time(Ordered):
         return points, clipped + changed, 0
 
     def since_midnight(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[np.int64], int]:
-        """Return the microseconds of clock times, and how many were numbers that are no clock time."""
-        return (values, 0) if kind == "time" else _from_numbers(values)
+        """Return the microseconds of clock times, and how many were numbers that are no clock time.
+
+        The end of a day, 24:00, is its last microsecond, or of a number its last minute.
+        """
+        return (np.minimum(values, MICROSECONDS["day"] - 1), 0) if kind == "time" else _from_numbers(values)
 
     def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
         """Return clock times at points, in microseconds since midnight or as numbers, and their type."""
@@ -188,5 +191,5 @@ def _from_numbers(values: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     inside = np.clip(values, 0, _LAST_NUMBER)
     whole = np.rint(inside).astype(np.int64)
     hours, minutes = whole // 100, np.minimum(whole % 100, 59)
-    changed = int(((hours * 100 + minutes) != values).sum())
+    changed = int((((hours * 100 + minutes) != values) & (values != _END_OF_DAY)).sum())
     return (hours * 60 + minutes) * MICROSECONDS["minute"], changed

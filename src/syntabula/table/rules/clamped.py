@@ -1,0 +1,55 @@
+"""Moves the drawn columns of an order between the given ones, where no draw came near these."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.table.raw import RawColumn
+from syntabula.table.rules.computed import Flags
+from syntabula.table.rules.evaluation import Cells
+from syntabula.table.rules.row_rules import RowRules
+
+
+def within_orders(rules: RowRules, cells: Cells, given: Collection[str]) -> dict[str, RawColumn]:
+    """Return the columns of orders with each row in order, if its given values are, by the smallest moves of the others.
+
+    Args:
+        rules: The rules. Derived columns of an order stay as they are.
+        cells: All columns.
+        given: Those whose values stay.
+    """
+    chains = [[n for n in chain if n not in rules.compiled.derived] for chain in rules.rules.order]
+    values: dict[str, NDArray[Any]] = {}
+    present: dict[str, Flags] = {}
+    for name in dict.fromkeys(n for chain in chains for n in chain):
+        values[name], present[name], _ = rules.numbers(name, cells[name])
+    # What moves in one order may have to move others in the next.
+    for _ in chains:
+        for chain in chains:
+            _move(values, present, chain[::-1], given, np.minimum)
+            _move(values, present, chain, given, np.maximum)
+    return {
+        name: cells[name] if name in given else rules.as_column(name, numbers, ~present[name])[0]
+        for name, numbers in values.items()
+    }
+
+
+def _move(
+    values: dict[str, NDArray[Any]],
+    present: Mapping[str, Flags],
+    chain: Sequence[str],
+    given: Collection[str],
+    nearer: np.ufunc,
+) -> None:
+    """Move each value of a chain that is not given, to the largest or the smallest of those before it."""
+    first, *others = chain
+    end, known = values[first], present[first]
+    for name in others:
+        if name not in given:
+            values[name] = np.where(known & present[name], nearer(values[name], end), values[name])
+        further = np.where(known, nearer(values[name], end), values[name])
+        end, known = np.where(present[name], further, end), known | present[name]
