@@ -11,12 +11,13 @@ If a type must be found under differential privacy, it is found from the kinds o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from syntabula.table.database import quoted
 from syntabula.table.files.cell_kinds import column_type, kind_counts
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
-from syntabula.table.raw import MISSING_TEXTS, PhysicalType
+from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn
 
 SAMPLE_ROWS = 1000
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
@@ -67,6 +68,32 @@ def types_of(database: Any, places: Sequence[int]) -> tuple[dict[int, str], dict
         if n == missing.get(i, 0):
             types[i] = "VARCHAR"
     return types, missing_texts_of(database, [i for i in missing if types[i] != "VARCHAR"])
+
+
+def with_missing_texts(
+    database: Any,
+    columns: Mapping[str, RawColumn],
+    places: Mapping[str, int],
+    types: Mapping[int, str],
+    missing: Mapping[int, str],
+) -> dict[str, RawColumn]:
+    """Return columns that know by which text their file writes a missing cell.
+
+    Args:
+        database: Connection with the table `written`.
+        columns: The columns, as read.
+        places: Positions of those whose types were found.
+        types: See `types_of`.
+        missing: See `types_of`.
+    """
+    # Columns of a form of their own were texts until it was found.
+    formed = [i for n, i in places.items() if types[i] == "VARCHAR" and columns[n].physical.kind != "text"]
+    known = {**missing, **missing_texts_of(database, formed)}
+    found = dict(columns)
+    for name, i in places.items():
+        if i in known:
+            found[name] = replace(found[name], physical=replace(found[name].physical, missing_as=known[i]))
+    return found
 
 
 def missing_texts_of(database: Any, places: Sequence[int]) -> dict[int, str]:

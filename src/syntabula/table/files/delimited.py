@@ -252,7 +252,7 @@ def _read(
         return *read_declared(database, names, schema), found
     database.execute(f"CREATE TABLE written AS SELECT * FROM {source}")
     # Most tables are declared whole, and need no types found.
-    from syntabula.table.files.cell_types import cast, forms_of, found_value, missing_texts_of, types_of
+    from syntabula.table.files.cell_types import cast, forms_of, found_value, types_of, with_missing_texts
 
     types, missing = types_of(
         database, [i for i, name in enumerate(names) if schema is None or name not in schema]
@@ -262,16 +262,7 @@ def _read(
     values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
     columns, n_rows = typed_columns(database, names, values, schema)
     columns = in_forms(columns, forms)
-    # Columns of a form of their own were texts until it was found.
-    formed = [
-        i
-        for i in types
-        if names[i] in forms and types[i] == "VARCHAR" and columns[names[i]].physical.kind != "text"
-    ]
-    for i, text in (missing | missing_texts_of(database, formed)).items():
-        column = columns[names[i]]
-        columns[names[i]] = replace(column, physical=replace(column.physical, missing_as=text))
-    return columns, n_rows, found
+    return with_missing_texts(database, columns, {names[i]: i for i in types}, types, missing), n_rows, found
 
 
 def in_forms(columns: Mapping[str, RawColumn], physical: Mapping[str, PhysicalType]) -> dict[str, RawColumn]:
