@@ -104,6 +104,63 @@ def test_conditions_on_days_follow_it():
     assert (pd.to_datetime(drawn["start"]).dt.day_of_week == 5).mean() > 0.5
 
 
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+@pytest.mark.parametrize("atoms", [None, (dt.date(2020, 1, 1),)])
+def test_a_day_that_stands_for_none_is_no_part_of_it(epsilon, atoms):
+    points = days(10_000)[1].astype("datetime64[D]")
+    points[:4_000] = np.datetime64("2020-01-01")
+    frame = pd.DataFrame({"day": pd.to_datetime(points).date, "x": np.arange(10_000) % 5})
+    column = st.Date(dt.date(2000, 1, 1), dt.date(2022, 1, 1), atoms=atoms)
+    schema = st.Schema({"day": column, "x": st.Numeric(0, 4, integer=True)})
+
+    drawn = st.MST(epsilon=epsilon, delta=1e-6, seed=1).fit(frame, schema=schema).sample(10_000, seed=2)
+
+    found = pd.to_datetime(drawn["day"])
+    others = found[found != pd.Timestamp("2020-01-01")]
+    assert len(others) == pytest.approx(6_000, abs=300)
+    # That day was a Wednesday and a first one: of others .143 and .033 are.
+    assert (others.dt.day_of_week == 2).mean() < 0.18
+    assert (others.dt.day == 1).mean() < 0.06
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_nor_are_two_weeks_of_one_month(epsilon):
+    points = days(10_000)[1].astype("datetime64[D]")
+    points[:5_000] = np.datetime64("2020-03-01") + (np.arange(5_000) % 15).astype("timedelta64[D]")
+    frame = pd.DataFrame({"day": pd.to_datetime(points).date, "x": np.arange(10_000) % 5})
+    schema = st.Schema(
+        {"day": st.Date(dt.date(2000, 1, 1), dt.date(2022, 1, 1)), "x": st.Numeric(0, 4, integer=True)}
+    )
+
+    drawn = st.MST(epsilon=epsilon, delta=1e-6, seed=1).fit(frame, schema=schema).sample(10_000, seed=2)
+
+    found = pd.to_datetime(drawn["day"])
+    others = found[(found < "2020-02-01") | (found >= "2020-04-01")]
+    assert len(others) == pytest.approx(4_950, abs=500)
+    # .49 of others, and .74 if the two weeks told their days of the month to all.
+    assert (others.dt.day <= 15).mean() == pytest.approx(0.49, abs=0.05)
+
+
+def test_times_of_bins_of_a_day_are_not_those_of_others():
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2015-01-01T00:00") + rng.integers(0, 3_650, 10_000).astype("timedelta64[D]")
+    times = (times + rng.integers(480, 1_200, 10_000).astype("timedelta64[m]")).astype("datetime64[s]")
+    times[:4_000] = np.datetime64("2021-06-01T00:00:00")
+    frame = pd.DataFrame({"at": times, "x": np.arange(10_000) % 5})
+
+    drawn = st.MST(epsilon=math.inf, seed=1).fit(frame).sample(5_000, seed=2)
+
+    others = drawn["at"][drawn["at"] != pd.Timestamp("2021-06-01")]
+    assert len(others) == pytest.approx(3_000, abs=200)
+    assert (others.dt.hour == 0).mean() < 0.01
+
+
+def test_models_without_marginals_are_asked_for_rows():
+    release = st.Synthpop(epsilon=math.inf, seed=1).fit(matches(1_000))
+
+    assert np.allclose(shares(release.sample(2_000, seed=2)), shares(matches(1_000)), atol=0.06)
+
+
 def test_even_days_stay_nearly_even_whatever_the_noise():
     column, points = days(3_000)
 

@@ -137,6 +137,9 @@ class RhythmOfDays:
         days: The days of the column's domain, divided as the rhythm has it.
         roundness: Which round numbers values are multiples of: within a minute; and in narrower bins.
 
+    Attributes:
+        before_days: How likely values before each day, and at all, are [days + 1]; see `below`.
+
     Raises:
         SchemaError: If days are divided differently.
     """
@@ -146,7 +149,7 @@ class RhythmOfDays:
             raise SchemaError("a rhythm must divide days as the resolution of its column does")
         self._days, self._roundness = days, roundness
         self._likely = rhythm.of_days(days)
-        self._before = np.concatenate([[0.0], np.cumsum(self._likely)])
+        self.before_days = np.concatenate([[0.0], np.cumsum(self._likely)])
         clock = np.cumsum(rhythm.of_clock(), axis=1)
         clock[:, -1] = 1.0
         self._clock = np.concatenate([np.zeros((WEEKDAYS, 1)), clock], axis=1)
@@ -156,7 +159,7 @@ class RhythmOfDays:
         """Draw one point per code [n] from its bin."""
         index = np.asarray(codes, dtype=np.intp)
         edges = np.array(bins.edges, dtype=np.int64)
-        ends = self._below(edges)
+        ends = self.below(edges)
         wide = (np.diff(edges) > self._days.length) & (np.diff(ends) > 0)
         drawn = np.empty(index.size, dtype=np.int64)
         of_wide = wide[index]
@@ -176,7 +179,7 @@ class RhythmOfDays:
 
     def masses(self, bins: Bins) -> NDArray[np.float64]:
         """Return how likely values of each bin are, up to a common factor [bins]."""
-        return np.diff(self._below(np.array(bins.edges, dtype=np.int64)))
+        return np.diff(self.below(np.array(bins.edges, dtype=np.int64)))
 
     def shares_of(self, parts: Bins, whole: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the probability that a value of a bin lies in each of its parts; see `Roundness.shares_of`."""
@@ -197,8 +200,8 @@ class RhythmOfDays:
     def _points(self, masses: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Return the points before which these masses lie [n]."""
         days = self._days
-        day = np.clip(np.searchsorted(self._before, masses, side="right") - 1, 0, days.size - 1)
-        rest = np.clip((masses - self._before[day]) / self._likely[day], 0.0, np.nextafter(1.0, 0.0))
+        day = np.clip(np.searchsorted(self.before_days, masses, side="right") - 1, 0, days.size - 1)
+        rest = np.clip((masses - self.before_days[day]) / self._likely[day], 0.0, np.nextafter(1.0, 0.0))
         weekday = days.weekdays[day]
         # The clocks of all weekdays as one, which ascends: each begins at its number.
         every = (self._clock + np.arange(WEEKDAYS)[:, None]).ravel()
@@ -216,12 +219,12 @@ class RhythmOfDays:
         found: NDArray[np.int64] = first + place.astype(np.int64)
         return found
 
-    def _below(self, points: NDArray[np.int64]) -> NDArray[np.float64]:
+    def below(self, points: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely values below points [n] of the domain, or at its end, are, up to a common factor."""
         day, cell, place = self._days.places(points)
         weekday = self._days.weekdays[day]
         low, high = self._clock[weekday, cell], self._clock[weekday, cell + 1]
-        below: NDArray[np.float64] = self._before[day] + self._likely[day] * (
+        below: NDArray[np.float64] = self.before_days[day] + self._likely[day] * (
             low + (high - low) * self._below_in_cell(place)
         )
         return below

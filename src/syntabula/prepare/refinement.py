@@ -265,14 +265,14 @@ class Refinement:
         counted_at = Fraction(0) if unit is None or others is None else unit
         roundness = None if levels is None else levels.beside(atoms, counted_at)
         bins = self._bins(rest, rest_points, atoms)
-        if not self._sees_values(every):
+        if atoms.points or not self._sees_values(every):
             bins = with_atoms(bins, atoms.points, None if roundness is None else roundness.unit)
         spread = None
         if self.settings.within == "normal":
             spread = fit_spread(rest, bins, share=self.shares["spread"], step=step_of("spread", self.name))
-        return OrderedCodes(bins, spread, roundness, self._rhythm(points, atoms, roundness))
+        return OrderedCodes(bins, spread, roundness, self._rhythm(points, roundness))
 
-    def _rhythm(self, points: Points, atoms: Atoms, roundness: Roundness | None) -> Rhythm | None:
+    def _rhythm(self, points: Points, roundness: Roundness | None) -> Rhythm | None:
         if not self.settings.finds_roundness or not self.column.has_days:
             return None
         from syntabula.prepare.rhythm import RhythmSearch
@@ -283,10 +283,7 @@ class Refinement:
             self.shares["rhythm"],
             step_of("rhythm", self.name),
         )
-        # Many frequent days, such as all first ones of a month, are a part of the rhythm; few stand apart from it.
-        usual = float(np.median(atoms.counts)) if len(atoms.points) >= FEW_ATOMS else 0.0
-        apart = [point for point, n in zip(atoms.points, atoms.counts, strict=True) if n > 2 * usual]
-        return search.find(_without(points, apart) if apart else points, roundness)
+        return search.find(points, roundness)
 
     def _levels(self, column: ColumnCurator, points: Points) -> CountedLevels | None:
         steps = steps_of(self.column)

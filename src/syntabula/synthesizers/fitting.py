@@ -233,6 +233,10 @@ def fit_table(
         from syntabula.models.recoded import RecodedModel
 
         model = RecodedModel(model, recoding)
+    if codec.rhythms:
+        from syntabula.synthesizers.fitted_rhythms import with_fitted_rhythms
+
+        codec = with_fitted_rhythms(codec, model)
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
     if judging:
