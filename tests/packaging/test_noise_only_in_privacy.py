@@ -27,6 +27,8 @@ MAY_DRAW = {
     "synthesizers/ruled_conditions": "numpy.random",
     # Likewise, to see whether columns follow each other within bins.
     "synthesizers/conditions": "numpy.random",
+    # And to count the bins of models that know no marginals.
+    "synthesizers/fitted_rhythms": "numpy.random",
     # Public example tables are simulated; they hold nobody's data.
     "datasets": "numpy.random",
     # Synthetic columns are shuffled for a comparison: post-processing as well.
