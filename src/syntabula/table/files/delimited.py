@@ -146,6 +146,7 @@ class DelimitedFile:
             for i, name in enumerate(self.names)
             if name in physical
         }
+        in_order(self._database)
         with memory_for("read the table"):
             columns, n_rows = interruptible(
                 self._database, lambda: typed_columns(self._database, self.names, values, schema)
@@ -260,6 +261,7 @@ def _read(
     values = {names[i]: cast(f"c{i}", kind, has_missing=i in missing) for i, kind in types.items()}
     forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
     values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
+    in_order(database)
     columns, n_rows = typed_columns(database, names, values, schema)
     columns = in_forms(columns, forms)
     return with_missing_texts(database, columns, {names[i]: i for i in types}, types, missing), n_rows, found
@@ -281,12 +283,11 @@ def typed_columns(
     """Read the columns of the table `written`, in order, and their number of rows.
 
     Args:
-        database: Connection with the table.
+        database: Connection with the table, which keeps the order of rows.
         names: Name of each column by position.
         values: SQL of the values of each column that is not declared.
         schema: Declares the others.
     """
-    in_order(database)
     read: dict[str, RawColumn] = {}
     n_rows = 0
     if values:

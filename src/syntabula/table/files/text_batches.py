@@ -13,7 +13,7 @@ from typing import Any
 from syntabula._extras import require
 from syntabula._memory import memory_for, ran_out
 from syntabula.errors import DataError
-from syntabula.table.database import connection, in_order, interruptible
+from syntabula.table.database import at_hand, connection, in_order, interruptible
 from syntabula.table.files.cell_types import found_value
 from syntabula.table.files.declared_cells import read_as
 from syntabula.table.files.delimited import TextReader, found_header, in_forms, typed_columns
@@ -134,7 +134,7 @@ class CellReader:
     """Reads the texts of batches as values.
 
     Attributes:
-        database: A connection of its own.
+        database: A connection of its own, from `at_hand`.
         schema: Declares some of the columns, or all, or is None.
         physical: Types of the others.
     """
@@ -202,6 +202,5 @@ def _coded(chunks: Any) -> Any:
 @contextmanager
 def cell_reader(schema: Schema | None, physical: Mapping[str, PhysicalType]) -> Iterator[CellReader]:
     """Open what reads the texts of batches; see `CellReader`."""
-    with connection() as database:
-        in_order(database)
+    with at_hand() as database:
         yield CellReader(database, schema, physical)
