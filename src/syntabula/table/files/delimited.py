@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._memory import memory_for
+from syntabula._memory import memory_for, ran_out
 from syntabula.errors import DataError
 from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_query
 from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
@@ -66,7 +66,7 @@ def read_delimited(
         try:
             return interruptible(database, lambda: _read(reader, delimiter, schema))
         except duckdb.Error as error:
-            raise DataError(reader.fault(str(error), delimiter)) from None
+            raise reader.refusal(error, delimiter) from None
 
 
 class DelimitedFile:
@@ -236,7 +236,7 @@ def _load_texts(
     try:
         return interruptible(database, load)
     except duckdb.Error as error:
-        raise DataError(reader.fault(str(error), delimiter)) from None
+        raise reader.refusal(error, delimiter) from None
 
 
 def _read(
@@ -382,15 +382,16 @@ class TextReader:
         with open(self.path, "rb") as file:
             return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
 
-    def fault(self, message: str, delimiter: str | None) -> str:
-        """Say what is wrong with a file that DuckDB refused; DuckDB's own message may hold cells, so it is not shown."""
+    def refusal(self, error: Exception, delimiter: str | None) -> Exception:
+        """Return what to raise if DuckDB refused the file: a DataError that names the line, or that memory ran out."""
         from syntabula.table.files.text_faults import delimited_fault
 
-        fault = delimited_fault(self.path, self.compression, delimiter or DELIMITERS)
-        if fault is not None:
-            return fault
-        record = _RECORD.match(message)
+        if ran_out(error):
+            return error
+        # DuckDB's own message may hold cells, so it is not shown.
+        record = _RECORD.match(str(error))
         where = f"{self.path!r}, near line {record[1]}," if record else f"{self.path!r}"
-        return (
-            f"{where} cannot be read as delimited text in UTF-8; check its delimiter, quotes and compression"
+        return DataError(
+            delimited_fault(self.path, self.compression, delimiter or DELIMITERS)
+            or f"{where} cannot be read as delimited text in UTF-8; check its delimiter, quotes and compression"
         )

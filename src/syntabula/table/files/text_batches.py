@@ -12,7 +12,6 @@ from typing import Any
 
 from syntabula._extras import require
 from syntabula._memory import memory_for, ran_out
-from syntabula.errors import DataError
 from syntabula.table.database import at_hand, connection, in_order, interruptible
 from syntabula.table.files.cell_types import found_value
 from syntabula.table.files.declared_cells import read_as
@@ -123,10 +122,8 @@ def _opened(path: str, delimiter: str | None) -> Iterator[TextReader]:
         reader = TextReader(database, path, file_format(path).compression)
         try:
             yield reader
-        except duckdb.OutOfMemoryException:
-            raise
         except duckdb.Error as error:
-            raise DataError(reader.fault(str(error), delimiter)) from None
+            raise reader.refusal(error, delimiter) from None
 
 
 @dataclass(frozen=True)
