@@ -76,6 +76,10 @@ class TestAdapter:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SYNTABULA_PEER_MBI", sys.executable)
+        # What the first run of the peer compiles, the second takes from here.
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
+        monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
         found = {r.cell.method: r for r in run(STUDY, tmp_path / "s.jsonl", workers=1).values()}
 

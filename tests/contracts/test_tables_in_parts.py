@@ -270,7 +270,7 @@ class TestRules:
         return folder
 
     @pytest.mark.thorough
-    def test_are_those_of_the_table_in_memory(self, tmp_path):
+    def test_of_one_and_of_two_processes_are_those_of_the_table_in_memory(self, tmp_path):
         rows = ruled_rows()
         # A single small file is read into memory.
         right, said = fitted_by_rules(self.parted(tmp_path / "file", 1, rows) / "0.parquet")
@@ -278,6 +278,7 @@ class TestRules:
         for n_parts in (2, 7):
             folder = self.parted(tmp_path / str(n_parts), n_parts, rows)
             assert fitted_by_rules(folder) == (right, said)
+        assert fitted_by_rules(tmp_path / "2", workers=2) == (right, said)
         assert any("rules that some rows of the table break" in sentence for sentence in said)
         assert "total" in right.splitlines()[0]
 
@@ -317,12 +318,6 @@ class TestRules:
             ("total = " in sentence) == (derived == "present") for sentence in said if "break" in sentence
         )
         assert {"total", "size", "city"} <= set(whole.splitlines()[0].split(","))
-
-    @pytest.mark.thorough
-    def test_of_two_processes_are_those_of_one(self, tmp_path):
-        folder = self.parted(tmp_path / "parts", 3, ruled_rows())
-
-        assert fitted_by_rules(folder, workers=2) == fitted_by_rules(folder)
 
     @pytest.mark.thorough
     def test_that_rows_break_are_refused_in_strict_reading_before_the_first_spend(self, tmp_path):
@@ -480,14 +475,16 @@ def text_in_parts(folder, n_parts: int, **form) -> tuple[Path, Path]:
     return folder / "all.csv", folder / "parts"
 
 
+@pytest.fixture(scope="module")
+def of_text(tmp_path_factory):
+    return found_in(text_in_parts(tmp_path_factory.mktemp("text") / "rows", 1)[0])
+
+
 class TestTextWithoutASchema:
     @pytest.mark.thorough
-    def test_releases_are_those_of_the_file(self, tmp_path):
-        file, folder = text_in_parts(tmp_path / "rows", 3)
-        whole = found_in(file)
-
-        assert found_in(folder) == whole
-        assert all(kind in whole[0] for kind in ("'blue'", "boolean", "datetime", "%Y/%m/%d", "integer"))
+    def test_releases_are_those_of_the_file(self, tmp_path, of_text):
+        assert found_in(text_in_parts(tmp_path / "rows", 3)[1]) == of_text
+        assert all(kind in of_text[0] for kind in ("'blue'", "boolean", "datetime", "%Y/%m/%d", "integer"))
 
     @pytest.mark.thorough
     def test_with_another_form_and_some_columns_declared_they_are_too(self, tmp_path):
@@ -497,14 +494,15 @@ class TestTextWithoutASchema:
         assert found_in(folder, declared) == found_in(file, declared)
 
     @pytest.mark.thorough
-    def test_of_two_processes_and_of_too_many_values_to_hold_they_are_too(self, tmp_path, monkeypatch):
-        file, folder = text_in_parts(tmp_path / "rows", 2)
-        whole = found_in(file)
+    def test_of_two_processes_and_of_too_many_values_to_hold_they_are_too(
+        self, tmp_path, monkeypatch, of_text
+    ):
+        _, folder = text_in_parts(tmp_path / "rows", 2)
 
-        assert found_in(folder, workers=2) == whole
+        assert found_in(folder, workers=2) == of_text
         monkeypatch.setattr(Expected, "most", 10)
         monkeypatch.setitem(found_parts.__kwdefaults__, "most", 3)
-        assert found_in(folder) == whole
+        assert found_in(folder) == of_text
 
     @pytest.mark.thorough
     def test_of_persons_they_are_too(self, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ torch = pytest.importorskip("torch")
 
 DOMAIN = Domain.from_sizes({"a": 4, "b": 3, "c": 5})
 PAIRS = list(combinations("abc", 2))
+State = tuple[dict[str, Any], dict[str, np.ndarray]]
 SMALL = {"n_rows": 64, "units": 16, "iterations": 300, "learning_rate": 0.01, "device": "cpu"}
 
 
@@ -210,6 +212,14 @@ class TestLimits:
             NeuralRows().marginals([("a",)])
 
 
+@pytest.fixture(scope="module")
+def state() -> State:
+    """Return what a file of a fitted model holds."""
+    state = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
+    assert model_from_state(*state).total == pytest.approx(10_000, abs=100)
+    return state
+
+
 class TestState:
     @pytest.mark.thorough
     @pytest.mark.parametrize("start", ["codes", "gaussian"])
@@ -228,33 +238,31 @@ class TestState:
         assert np.allclose(back.marginals([("a",)])[0], 0.25)
 
     @pytest.mark.thorough
-    def test_damaged_arrays_are_refused(self) -> None:
+    def test_damaged_arrays_are_refused(self, state: State) -> None:
+        facts, arrays = state
         for name in ["rows", "parameters/bias", "parameters/input", "parameters/from_blocks/1"]:
-            facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
-
             for damaged in (arrays[name][:-1], arrays[name][None], arrays[name] * np.nan):
                 with pytest.raises(ReleaseFileError):
                     model_from_state(facts, arrays | {name: damaged})
 
     @pytest.mark.thorough
-    def test_a_missing_array_is_refused(self) -> None:
-        facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
+    def test_a_missing_array_is_refused(self, state: State) -> None:
+        facts, arrays = state
 
         for name in arrays:
             with pytest.raises(ReleaseFileError):
                 model_from_state(facts, {n: a for n, a in arrays.items() if n != name})
 
     @pytest.mark.thorough
-    def test_an_input_outside_the_domain_is_refused(self) -> None:
-        facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
+    def test_an_input_outside_the_domain_is_refused(self, state: State) -> None:
+        facts, arrays = state
 
         with pytest.raises(ReleaseFileError):
             model_from_state(facts, arrays | {"parameters/input": arrays["parameters/input"] + 1})
 
     @pytest.mark.thorough
-    def test_damaged_facts_are_refused(self) -> None:
+    def test_damaged_facts_are_refused(self, state: State) -> None:
+        facts, arrays = state
         for change in [{"total": -1.0}, {"columns": ["a"]}, {"units": "two"}, {"fitted": 3}]:
-            facts, arrays = model_state(NeuralRows(**SMALL).over(DOMAIN).fit(measured(PAIRS, 5.0)))
-
             with pytest.raises(ReleaseFileError):
                 model_from_state(facts | change, arrays)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from syntabula.errors import DataError
-from syntabula.table.database import connection, interruptible, read_parquet
+from syntabula.table.database import _shared, at_hand, connection, interruptible, read_parquet
 from syntabula.table.frames.frames import from_frame
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
@@ -101,6 +106,72 @@ class TestInterruptible:
             assert interruptible(database, lambda: 3) == 3
             with pytest.raises(ZeroDivisionError):
                 interruptible(database, lambda: 1 // 0)
+
+
+def count_to(last: int, **options: str) -> list[int]:
+    """Return numbers by way of a view, a table and a type that every caller names alike."""
+    with at_hand(**options) as database:
+        database.register("given", {"v": np.arange(last)})
+        database.execute("CREATE TEMP TABLE cells AS SELECT v FROM given")
+        database.execute("CREATE TEMP TYPE texts AS ENUM (SELECT v::VARCHAR FROM cells)")
+        return [int(v) for (v,) in database.execute("SELECT v::VARCHAR::texts FROM cells").fetchall()]
+
+
+class TestAtHand:
+    def test_what_one_creates_is_its_own_and_gone_afterwards(self) -> None:
+        with ThreadPoolExecutor(4) as threads:
+            found = [*threads.map(lambda n: count_to(n, memory="1GB"), range(1, 60))]
+
+        assert found == [[*range(n)] for n in range(1, 60)]
+        with at_hand(memory="1GB") as database:
+            held = database.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+            tables = database.execute("FROM duckdb_tables()").fetchall()
+        assert (held, tables) == ([(0,)], [])
+
+    def test_it_reaches_no_file_and_its_settings_stay(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("a\n1\n")
+        with at_hand() as database:
+            setting = "SELECT current_setting('TimeZone'), current_setting('threads')"
+            assert database.execute(setting).fetchall() == [("UTC", 1)]
+            for query in (f"FROM read_csv('{tmp_path / 't.csv'}')", "SET threads = 2"):
+                with pytest.raises(duckdb.Error):
+                    database.execute(query)
+
+    def test_an_interrupt_stops_its_own_query_alone(self) -> None:
+        with at_hand() as one, at_hand() as other, ThreadPoolExecutor(1) as thread:
+            endless = thread.submit(one.execute, ENDLESS)
+            while not endless.done():
+                one.interrupt()
+                assert other.execute("SELECT 3").fetchall() == [(3,)]
+
+            assert isinstance(endless.exception(), duckdb.InterruptException)
+
+    def test_after_an_error_another_database_is_opened(self) -> None:
+        """DuckDB refuses all further queries of a database after some errors of its own."""
+        before = _shared(os.getpid(), None)
+
+        with pytest.raises(ZeroDivisionError), at_hand():
+            raise ZeroDivisionError
+
+        assert _shared(os.getpid(), None) is not before
+        assert count_to(3) == [0, 1, 2]
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+    def test_a_forked_process_opens_its_own(self) -> None:
+        count_to(3)
+
+        child = multiprocessing.get_context("fork").Process(target=count_in_a_database_of_its_own)
+        child.start()
+        child.join(60)
+
+        assert child.exitcode == 0
+
+
+def count_in_a_database_of_its_own() -> None:
+    opened = _shared.cache_info().misses
+
+    assert count_to(3) == [0, 1, 2]
+    assert _shared.cache_info().misses == opened + 1
 
 
 class TestRelationOfTheUser:

@@ -188,10 +188,10 @@ class TestTune:
         running.send_signal(signal.SIGKILL)
         running.wait()
 
-        went_on = search(storage=stored)
+        went_on, whole = search(storage=stored), search()
 
-        assert [t.values for t in went_on.trials[:4]] == [t.values for t in search().trials]
-        assert [t.value for t in went_on.trials[:4]] == [t.value for t in search().trials]
+        assert [t.values for t in went_on.trials[:4]] == [t.values for t in whole.trials]
+        assert [t.value for t in went_on.trials[:4]] == [t.value for t in whole.trials]
 
     def test_another_search_in_the_file_is_refused(self, tmp_path):
         search(trials=1, storage=tmp_path / "trials")
@@ -363,7 +363,14 @@ class TestObjective:
     @pytest.mark.thorough
     def test_affinity_is_judged_on_validation_rows(self):
         found = st.tune(
-            st.MST(epsilon=4.0), people(), schema=SCHEMA, target="old", space=SPACE, trials=1, is_public=True
+            st.MST(epsilon=4.0),
+            people(),
+            schema=SCHEMA,
+            target="old",
+            space=SPACE,
+            trials=1,
+            finalists=0,
+            is_public=True,
         )
 
         assert set(found.default.scores) == {"wasserstein-sliced", "affinity", "query-error-3"}

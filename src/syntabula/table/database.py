@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,6 +38,48 @@ _MOST_TEXTS = 2**16
 @contextmanager
 def connection() -> Iterator[Any]:
     """Open a database in memory that fetches no extensions and spills nothing to disk."""
+    database = _opened()
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def at_hand(*, memory: str | None = None) -> Iterator[Any]:
+    """Open a connection for queries on values at hand; it reaches no file, keeps the order of rows and its settings.
+
+    All of them are to one database, as opening another takes longer than most such queries. So whatever is created must
+    be temporary: other connections do not see it, and it is gone once its own is closed.
+
+    Args:
+        memory: The most that the queries may take, such as "1GB", of the database for all of that limit.
+    """
+    database = _shared(os.getpid(), memory).cursor()
+    try:
+        yield database
+    except Exception:
+        # After some errors DuckDB takes no more queries.
+        _shared.cache_clear()
+        raise
+    finally:
+        database.close()
+
+
+@cache
+def _shared(process: int, memory: str | None) -> Any:
+    """Open the database of a process; that of a process from which it was forked may be in use."""
+    database = _opened()
+    in_order(database)
+    database.execute("SET GLOBAL TimeZone = 'UTC'")
+    if memory is not None:
+        database.execute(f"SET memory_limit = '{memory}'")
+    database.execute("SET enable_external_access = false")
+    database.execute("SET lock_configuration = true")
+    return database
+
+
+def _opened() -> Any:
     import duckdb
 
     settings: dict[str, Any] = {
@@ -45,15 +89,12 @@ def connection() -> Iterator[Any]:
         "temp_directory": "",
     }
     database = duckdb.connect(":memory:", config=settings)
-    try:
-        database.execute("SET TimeZone = 'UTC'")
-        # With separate writer threads, an interrupted COPY sometimes waits for them forever (seen with DuckDB 2.0;
-        # earlier versions have no such threads).
-        with suppress(duckdb.CatalogException):
-            database.execute("SET async_threads = 0")
-        yield database
-    finally:
-        database.close()
+    database.execute("SET TimeZone = 'UTC'")
+    # With separate writer threads, an interrupted COPY sometimes waits for them forever (seen with DuckDB 2.0; earlier
+    # versions have no such threads).
+    with suppress(duckdb.CatalogException):
+        database.execute("SET async_threads = 0")
+    return database
 
 
 def in_order(database: Any) -> None:
@@ -140,7 +181,7 @@ def read_query(database: Any, query: str, names: Sequence[str]) -> tuple[dict[st
 def _repeated(database: Any, column: str, printed: str) -> RawColumn | None:
     """Return a column of texts through an enumeration of them; None if it has too many distinct ones for that."""
     distinct = f"SELECT DISTINCT {column} FROM fetched WHERE {column} IS NOT NULL LIMIT {_MOST_TEXTS + 1}"
-    database.execute(f"CREATE TYPE texts AS ENUM ({distinct})")
+    database.execute(f"CREATE TEMP TYPE texts AS ENUM ({distinct})")
     try:
         texts = [row[0] for row in database.execute("SELECT unnest(enum_range(NULL::texts))").fetchall()]
         if len(texts) > _MOST_TEXTS:

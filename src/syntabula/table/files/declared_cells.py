@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.database import connection, in_order, interruptible, quoted, read_query
+from syntabula.table.database import at_hand, interruptible, quoted, read_query
 from syntabula.table.frames.object_columns import object_array, to_objects
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import Identifier, Ordered
@@ -120,7 +120,7 @@ def _times(values: NDArray[np.int64], format: str, places: int | None) -> NDArra
     text = f"strftime({time}, {quoted(written)})"
     if "%q" in written:
         text = f"replace({text.replace('%q', _QUARTER)}, '{_QUARTER}', quarter({time})::VARCHAR)"
-    with connection() as database:
+    with at_hand() as database:
         database.register("times", {"v": values})
         texts = database.execute(f"SELECT {text} AS t FROM times").fetchnumpy()["t"]
     return np.ma.getdata(texts).astype(object)
@@ -216,7 +216,7 @@ def read_written(database: Any, names: Sequence[str], schema: Schema) -> tuple[d
     """
     texts = {f"c{i}": name for i, name in enumerate(names) if name in schema}
     cells = written_cells([*texts], [*texts.values()], schema)
-    database.execute(f"CREATE TABLE cells AS SELECT {cells} FROM written")
+    database.execute(f"CREATE TEMP TABLE cells AS SELECT {cells} FROM written")
     return read_declared(database, [*texts.values()], schema)
 
 
@@ -235,11 +235,10 @@ def read_texts(texts: Mapping[str, Sequence[str | None]], schema: Schema) -> tup
         arrays[f"v{i}"] = object_array([text or "" for text in cells])
         arrays[f"m{i}"] = np.fromiter((text is None for text in cells), np.bool_, count=len(cells))
         selected.append(f"CASE WHEN m{i} THEN NULL ELSE v{i}::VARCHAR END")
-    with connection() as database:
-        in_order(database)
+    with at_hand() as database:
         database.register("texts", arrays)
         database.execute(
-            f"CREATE TABLE cells AS SELECT {written_cells(selected, [*texts], schema)} FROM texts"
+            f"CREATE TEMP TABLE cells AS SELECT {written_cells(selected, [*texts], schema)} FROM texts"
         )
         return interruptible(database, lambda: read_declared(database, [*texts], schema))
 

@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._memory import memory_for
+from syntabula._memory import memory_for, ran_out
 from syntabula.errors import DataError
 from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_query
 from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
@@ -66,7 +66,7 @@ def read_delimited(
         try:
             return interruptible(database, lambda: _read(reader, delimiter, schema))
         except duckdb.Error as error:
-            raise DataError(reader.fault(str(error), delimiter)) from None
+            raise reader.refusal(error, delimiter) from None
 
 
 class DelimitedFile:
@@ -146,6 +146,7 @@ class DelimitedFile:
             for i, name in enumerate(self.names)
             if name in physical
         }
+        in_order(self._database)
         with memory_for("read the table"):
             columns, n_rows = interruptible(
                 self._database, lambda: typed_columns(self._database, self.names, values, schema)
@@ -235,7 +236,7 @@ def _load_texts(
     try:
         return interruptible(database, load)
     except duckdb.Error as error:
-        raise DataError(reader.fault(str(error), delimiter)) from None
+        raise reader.refusal(error, delimiter) from None
 
 
 def _read(
@@ -260,6 +261,7 @@ def _read(
     values = {names[i]: cast(f"c{i}", kind, has_missing=i in missing) for i, kind in types.items()}
     forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
     values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
+    in_order(database)
     columns, n_rows = typed_columns(database, names, values, schema)
     columns = in_forms(columns, forms)
     return with_missing_texts(database, columns, {names[i]: i for i in types}, types, missing), n_rows, found
@@ -281,12 +283,11 @@ def typed_columns(
     """Read the columns of the table `written`, in order, and their number of rows.
 
     Args:
-        database: Connection with the table.
+        database: Connection with the table, which keeps the order of rows.
         names: Name of each column by position.
         values: SQL of the values of each column that is not declared.
         schema: Declares the others.
     """
-    in_order(database)
     read: dict[str, RawColumn] = {}
     n_rows = 0
     if values:
@@ -381,15 +382,16 @@ class TextReader:
         with open(self.path, "rb") as file:
             return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
 
-    def fault(self, message: str, delimiter: str | None) -> str:
-        """Say what is wrong with a file that DuckDB refused; DuckDB's own message may hold cells, so it is not shown."""
+    def refusal(self, error: Exception, delimiter: str | None) -> Exception:
+        """Return what to raise if DuckDB refused the file: a DataError that names the line, or that memory ran out."""
         from syntabula.table.files.text_faults import delimited_fault
 
-        fault = delimited_fault(self.path, self.compression, delimiter or DELIMITERS)
-        if fault is not None:
-            return fault
-        record = _RECORD.match(message)
+        if ran_out(error):
+            return error
+        # DuckDB's own message may hold cells, so it is not shown.
+        record = _RECORD.match(str(error))
         where = f"{self.path!r}, near line {record[1]}," if record else f"{self.path!r}"
-        return (
-            f"{where} cannot be read as delimited text in UTF-8; check its delimiter, quotes and compression"
+        return DataError(
+            delimited_fault(self.path, self.compression, delimiter or DELIMITERS)
+            or f"{where} cannot be read as delimited text in UTF-8; check its delimiter, quotes and compression"
         )

@@ -99,6 +99,8 @@ def record_batches(path: str, compression: str, kind: Any) -> Iterator[list[Any]
             interruptible(database, lambda: database.execute(query))
             while lines := interruptible(database, lambda: database.fetchmany(ROWS_AT_ONCE)):
                 yield [decoder.decode(text) for (text,) in lines]
+        except duckdb.OutOfMemoryException:
+            raise
         except (duckdb.Error, msgspec.DecodeError, RecursionError):
             raise DataError(_fault(path, compression)) from None
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from syntabula._extras import require
 from syntabula._memory import memory_for, ran_out
-from syntabula.errors import DataError
-from syntabula.table.database import connection, in_order, interruptible
+from syntabula.table.database import at_hand, connection, in_order, interruptible
 from syntabula.table.files.cell_types import found_value
 from syntabula.table.files.declared_cells import read_as
 from syntabula.table.files.delimited import TextReader, found_header, in_forms, typed_columns
@@ -123,10 +122,8 @@ def _opened(path: str, delimiter: str | None) -> Iterator[TextReader]:
         reader = TextReader(database, path, file_format(path).compression)
         try:
             yield reader
-        except duckdb.OutOfMemoryException:
-            raise
         except duckdb.Error as error:
-            raise DataError(reader.fault(str(error), delimiter)) from None
+            raise reader.refusal(error, delimiter) from None
 
 
 @dataclass(frozen=True)
@@ -134,7 +131,7 @@ class CellReader:
     """Reads the texts of batches as values.
 
     Attributes:
-        database: A connection of its own.
+        database: A connection of its own, from `at_hand`.
         schema: Declares some of the columns, or all, or is None.
         physical: Types of the others.
     """
@@ -202,6 +199,5 @@ def _coded(chunks: Any) -> Any:
 @contextmanager
 def cell_reader(schema: Schema | None, physical: Mapping[str, PhysicalType]) -> Iterator[CellReader]:
     """Open what reads the texts of batches; see `CellReader`."""
-    with connection() as database:
-        in_order(database)
+    with at_hand() as database:
         yield CellReader(database, schema, physical)

@@ -123,7 +123,8 @@ def _check_delimited(raw: IO[bytes], delimiters: str) -> None:
     delimiter = max(delimiters, key=lambda mark: len(next(csv.reader(first(), delimiter=mark), [])))
     lines = _Lines(raw)
     usual, width = "", 0
-    records = csv.reader(lines, delimiter=delimiter, strict=True)
+    # A quote after spaces begins a quoted cell too, for DuckDB.
+    records = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
         lines.begin()
         try:

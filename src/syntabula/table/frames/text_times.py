@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from syntabula.marginals.sorted_points import CountedPoints
-from syntabula.table.database import connection, in_order, interruptible, read_query
+from syntabula.table.database import at_hand, interruptible, read_query
 from syntabula.table.files.cell_kinds import CELL_KINDS, column_type, kinds_by_column
 from syntabula.table.files.cell_types import found_value
 from syntabula.table.frames.object_columns import is_unicode, object_array
@@ -57,8 +57,7 @@ class TextTimes:
         if physical.kind == "datetime" and physical.format is None and physical.timezone is None:
             physical = replace(physical, format=_ISO_TIME)
         texts, whole = self._texts[name], self._table.columns[name]
-        with connection() as database:
-            in_order(database)
+        with at_hand() as database:
             database.register("texts", {"c": texts.distinct})
             query = f"SELECT {found_value('c::VARCHAR', physical)} FROM texts"
             read = interruptible(database, lambda: read_query(database, query, [name]))[0][name]
@@ -102,8 +101,7 @@ def _kinds(texts: Mapping[str, RepeatedTexts], table: RawTable) -> dict[str, Cou
         "c": np.concatenate([found.distinct for found in texts.values()]),
         "n": np.concatenate(counts),
     }
-    with connection() as database:
-        in_order(database)
+    with at_hand() as database:
         database.register("texts", columns)
         for column, kind, number in interruptible(database, lambda: kinds_by_column(database, "texts")):
             kinds[column, kind] += number

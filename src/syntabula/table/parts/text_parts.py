@@ -14,7 +14,7 @@ from syntabula._extras import require
 from syntabula.errors import SchemaError
 from syntabula.marginals.parts import Fold, State
 from syntabula.marginals.sorted_points import CountedPoints
-from syntabula.table.database import connection, in_order, interruptible
+from syntabula.table.database import at_hand, interruptible
 from syntabula.table.files.cell_kinds import CELL_KINDS, TEXT, kinds_by_column
 from syntabula.table.files.formats import file_format
 from syntabula.table.files.text_batches import TextFile, cell_reader, texts_as_written
@@ -93,8 +93,7 @@ class KindFold(Fold[RawTable]):
             "c": arrow.array([*chain.from_iterable(counts)], arrow.string()),
             "n": np.array([*chain.from_iterable(of.values() for of in counts)], np.int64),
         }
-        with connection() as database:
-            in_order(database)
+        with at_hand() as database:
             database.register("texts", arrow.table(columns))
             for i, kind, number in interruptible(database, lambda: kinds_by_column(database, "texts")):
                 state[str(i)][kind] += number

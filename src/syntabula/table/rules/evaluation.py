@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import DataError, SchemaError
 from syntabula.table.coding.column_codes import present_cells
-from syntabula.table.database import connection, in_order, interruptible, quoted, read_relation
+from syntabula.table.database import at_hand, interruptible, quoted, read_relation
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.rules.expressions import Expression, alias, instant_alias
@@ -39,15 +39,9 @@ _MOST_DIGITS = 18
 _ROWS_AT_ONCE = 250_000
 
 
-@contextmanager
-def rows_database() -> Iterator[Any]:
-    """Open a database that cannot reach files or the network, with bounded memory and settings that stay."""
-    with connection() as database:
-        in_order(database)
-        database.execute(f"SET memory_limit = '{_MEMORY}'")
-        database.execute("SET enable_external_access = false")
-        database.execute("SET lock_configuration = true")
-        yield database
+def rows_database() -> AbstractContextManager[Any]:
+    """Open a connection that cannot reach files or the network, with bounded memory and settings that stay."""
+    return at_hand(memory=_MEMORY)
 
 
 def result_types(

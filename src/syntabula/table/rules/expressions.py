@@ -17,7 +17,7 @@ from typing import Any
 
 from syntabula._arguments import near
 from syntabula.errors import SchemaError
-from syntabula.table.database import connection
+from syntabula.table.database import at_hand
 from syntabula.table.rules.instants import compared_columns, given_columns, needs_splitting, objection
 
 MOST_CHARACTERS = 20_000
@@ -207,7 +207,7 @@ def _parsed(text: str) -> tuple[Any, dict[str, Any]]:
         # A line end, in case the text ends in a comment.
         statement = f"SELECT ({text}\n)"
         statement.encode()
-        with connection() as database:
+        with at_hand() as database:
             found = database.execute("SELECT json_serialize_sql(?::VARCHAR)", [statement]).fetchone()[0]
         document = json.loads(found)
     except (duckdb.Error, UnicodeEncodeError):
@@ -351,7 +351,7 @@ def _written(document: Any) -> str:
     import duckdb
 
     try:
-        with connection() as database:
+        with at_hand() as database:
             query = "SELECT json_deserialize_sql(?::JSON)"
             found = database.execute(query, [json.dumps(document)]).fetchone()[0]
     except duckdb.SerializationException:
