@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import numpy as np
@@ -11,9 +12,18 @@ import pytest
 import syntabula as st
 from syntabula.errors import SchemaError
 from syntabula.table.draft import draft_schema
-from syntabula.table.raw import MISSING_TEXTS
+from syntabula.table.raw import MISSING_TEXTS, PhysicalType
 from syntabula.table.read import read
-from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Numeric
+from syntabula.table.schema.columns import (
+    Boolean,
+    Categorical,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+    Time,
+    with_missing_text,
+)
 
 N = 3_000
 
@@ -124,6 +134,40 @@ def test_a_text_that_cannot_stand_for_a_missing_cell_is_refused(given, said):
         Numeric(0, 9, **given)
 
 
-def test_a_category_is_no_missing_cell():
-    with pytest.raises(SchemaError, match="category"):
-        Categorical(("a", "NA"), nullable=True, missing_as="NA")
+YEAR = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
+MOMENTS = (dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31))
+WORKDAY = (dt.time(8), dt.time(18))
+
+
+VALUES = [
+    (Numeric, (0, 9), {"texts": ("<5", "NA")}, "NA"),
+    (Numeric, (0, 9), {"integer": True}, "2"),
+    (Numeric, (0, 9), {}, "9.0"),
+    (Numeric, (0, 9_999), {"integer": True, "format": "1.234"}, "1.234"),
+    (Categorical, (("a", "NA"),), {}, "NA"),
+    (Categorical, (("a", " NA"),), {}, "NA"),
+    (Categorical, (("1",),), {"open": True, "other_label": "NA"}, "NA"),
+    (Categorical, ((1, 2),), {}, "1"),
+    (Categorical, ((1, 2),), {"open": True, "other_label": 9}, "9.0"),
+    (Categorical, ((True, False),), {}, "Yes"),
+    (Boolean, (), {}, "true"),
+    (Boolean, (), {"spelling": "yes/no"}, "F"),
+    (Date, YEAR, {}, "2020-12-31"),
+    (Date, YEAR, {"format": "%d/%m/%Y"}, "31/12/2020"),
+    (Datetime, MOMENTS, {}, "2020-12-31"),
+    (Time, (), {}, "00:00"),
+    (Time, (), {"format": "1435"}, "905"),
+    (Identifier, (), {"prefix": "N", "width": 3}, "N007"),
+    (Identifier, (), {"pattern": "[A-Z]{2}"}, "NA"),
+]
+
+
+@pytest.mark.parametrize(("kind", "arguments", "options", "text"), VALUES)
+def test_a_value_cannot_stand_for_a_missing_cell(kind, arguments, options, text):
+    column = kind(*arguments, nullable=True, **options)
+
+    with pytest.raises(SchemaError, match="missing_as is a value"):
+        kind(*arguments, nullable=True, missing_as=text, **options)
+
+    # A draft leaves it out.
+    assert with_missing_text(column, PhysicalType("text", "VARCHAR", missing_as=text)) == column
