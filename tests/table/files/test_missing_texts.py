@@ -224,3 +224,27 @@ def test_a_value_cannot_stand_for_a_missing_cell(kind, arguments, options, text)
 
     # A draft leaves it out.
     assert with_missing_text(column, PhysicalType("text", "VARCHAR", missing_as=text)) == column
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "filled"), [(np.inf, {"a": "NA", "b": None, "d": None}), (5.0, dict.fromkeys("abd", "NA"))]
+)
+def test_where_nothing_is_hidden_each_column_writes_them_as_its_file_does(tmp_path, epsilon, filled):
+    rng = np.random.default_rng(0)
+    days = (np.datetime64("2015-01-01") + rng.integers(0, 900, N).astype("timedelta64[D]")).astype(str)
+    cells = pd.DataFrame(
+        {
+            "a": rng.integers(0, 50, N).astype(str),
+            "b": rng.integers(0, 90, N).astype(str),
+            "d": days,
+        },
+        dtype=object,
+    )
+    gaps = rng.random(cells.shape) < 1 / 3
+    for name, gap, text in zip(cells, gaps.T, ("NA", "", ""), strict=True):
+        cells.loc[gap, name] = text
+    cells.to_csv(tmp_path / "t.csv", index=False)
+
+    release = st.Independent(epsilon=epsilon, seed=1).fit(tmp_path / "t.csv")
+
+    assert {name: column.missing_as for name, column in release.schema.columns.items()} == filled
