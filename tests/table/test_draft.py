@@ -199,6 +199,23 @@ class TestNotes:
         assert isinstance(column, Numeric)
         assert (column.format, (column.lower, column.upper)) == (format, bounds)
 
+    @pytest.mark.parametrize(
+        ("rows", "bounds", "format"),
+        [
+            (["x,y", '"1,234",1', '"2,345",2', '"12,345,678",3', "NA,4"], (1_234, 12_345_678), "1,234"),
+            (["x;y", "5,0;1", "6,0;2", ";3"], (5, 6), "1234,5"),
+        ],
+    )
+    def test_few_of_them_are_no_categories_which_have_no_format(self, tmp_path, rows, bounds, format):
+        (tmp_path / "t.csv").write_text("\n".join([rows[0], *rows[1:] * 40]))
+
+        schema, _ = draft_schema(tmp_path / "t.csv")
+
+        column = schema["x"]
+        assert isinstance(column, Numeric)
+        assert ((column.lower, column.upper), column.format, column.nullable) == (bounds, format, True)
+        assert read(tmp_path / "t.csv", schema).columns["x"].missing.sum() == 40
+
     def test_negative_numbers_in_the_way_of_accountants_are_pointed_out(self):
         for form in ("({n},034.50)", "{n}.5-", "(${n})"):
             texts = [form.format(n=n) if n % 2 else f"{n}.5" for n in range(10, 99)]

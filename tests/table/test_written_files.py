@@ -17,7 +17,7 @@ from sample_files import TABLE, cells, shown, texts
 from syntabula.errors import DataError
 from syntabula.table.files.files import read_table, write_pieces, write_table
 from syntabula.table.frames.frames import from_frame
-from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.raw import Dialect, Origin, PhysicalType, RawColumn
 
 CANARY = "zebra-canary-7731"
 
@@ -103,7 +103,7 @@ class TestAtomicity:
             "import resource, signal, sys, numpy as np\n"
             "from syntabula.errors import DataError\n"
             "from syntabula.table.files.files import write_table\n"
-            "from syntabula.table.raw import PhysicalType, RawColumn\n"
+            "from syntabula.table.raw import Dialect, Origin, PhysicalType, RawColumn\n"
             "import duckdb, pyarrow.feather\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "values = np.random.default_rng(0).normal(size=20_000)\n"
@@ -195,6 +195,29 @@ class TestPieces:
             assert one.columns[name].physical == other.columns[name].physical
             assert cells(one.columns[name]) == cells(other.columns[name])
         assert sorted(p.name for p in tmp_path.iterdir()) == sorted([whole.name, pieces.name])
+
+    @pytest.mark.parametrize("marked", [False, True])
+    @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+    @pytest.mark.parametrize("names", [("n",), ("n", 'say "t"', "a;b")])
+    def test_no_rows_and_first_pieces_without_any_have_the_header_of_their_table(
+        self, names: tuple[str, ...], suffix: str, marked: bool, tmp_path: Path
+    ) -> None:
+        physical = PhysicalType("text", "VARCHAR")
+        origin = Origin("csv", {}, Dialect(",", quoted=True, marked=marked))
+        mark = "\ufeff" if marked else ""
+        header = ",".join('"' + name.replace('"', '""') + '"' for name in names)
+
+        for sizes in ((0,), (0, 0), (0, 2, 0, 1)):
+            pieces = (
+                {n: RawColumn(np.full(k, "x", object), np.zeros(k, bool), physical) for n in names}
+                for k in sizes
+            )
+            path = tmp_path / f"{len(sizes)}{suffix}"
+            write_pieces(pieces, path, origin)
+
+            data = gzip.decompress(path.read_bytes()) if suffix == ".csv.gz" else path.read_bytes()
+            row = ",".join(['"x"'] * len(names))
+            assert data.decode() == mark + "\n".join([header, *[row] * sum(sizes), ""])
 
     def test_a_failure_in_a_later_piece_leaves_the_old_file_and_nothing_else(self, tmp_path: Path) -> None:
         path = tmp_path / "t.parquet"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -243,11 +243,11 @@ def find_columns(
         )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
     # Where noise hides how a column writes missing cells, it does as most of the others.
-    usual = Counter(filter(None, (table[name].physical.missing_as for name in columns))).most_common(1)
+    usual = [] if exact else _most_frequent(table[name].physical.missing_as for name in columns)
     for name, column in columns.items():
         physical = table[name].physical
         if usual and not physical.is_labels and physical.missing_as is None:
-            physical = replace(physical, missing_as=usual[0][0])
+            physical = replace(physical, missing_as=usual[0])
         columns[name] = with_missing_text(column, physical)
     if exact and len(empty) + len(hidden) == len(table):
         raise PrivateDomainError("the table holds no values, so there is nothing to learn; give it rows")
@@ -271,6 +271,10 @@ def find_columns(
             "in a schema, raise epsilon or the share of preprocessing, or use more records"
         )
     return {name: columns[name] for name in shares}
+
+
+def _most_frequent(texts: Iterable[str | None]) -> list[str]:
+    return [text for text, _ in Counter(filter(None, texts)).most_common(1)]
 
 
 def _has_pattern(column: Column) -> bool:

@@ -200,9 +200,11 @@ class Preprocessing:
     no column needs any, the model gets the whole budget.
 
     The values of a column that many records share, its atoms, get codes of their own, and bins are fitted to the others.
-    They are declared, or found for half of the column's part, whether they are round or not; half of the rest is for
-    bins. Within a bin values lie at
-    round numbers, in the proportions in which the column has them, which takes an eighth.
+    They are declared, or found, whether they are round or not. Within a bin values lie at round numbers, in the
+    proportions in which the column has them. Of eight parts of a column's share, four are for atoms, three for bins and
+    one for roundness. A column of several days has a rhythm too (how frequent weekdays, days of the month and times of
+    day are), and then these are four, three and one of eleven, and the rhythm has the other three. What is declared or
+    not sought takes no part.
 
     Attributes:
         discretizer: "privtree" (best on average in the paper and, at epsilon 1, in benchmarks/results; at epsilon 10
@@ -212,7 +214,8 @@ class Preprocessing:
             discretizer, or your own object; see `FittedDiscretizer`.
         within: How values lie within a bin: "round" for evenly among the numbers that are equally round; "even" among
             all; "normal" for a truncated normal distribution, which costs as much as the bins; "auto" for "round" if
-            bins cost anything, and for all numbers otherwise. With "auto" and "round" the densities of neighbouring
+            bins cost anything, and for all numbers otherwise. With "round", days and times also lie as the column's
+            rhythm says, which costs as much as the bins. With "auto" and "round" the densities of neighbouring
             bins are joined, see `synthesizers.joining`.
         atoms: "found" to find frequent values where the schema does not declare them; "declared" to find none; "auto" to
             find them if bins cost anything.

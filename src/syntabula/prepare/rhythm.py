@@ -42,7 +42,7 @@ _OF_MINUTES = {
 """Parts of the share for each histogram, by how finely days are divided."""
 
 _STANDS_OUT = 1e-4
-"""Probability with which noise alone makes a minute stand out from its hour."""
+"""Probability with which noise alone makes a given minute of the day, without any rows, stand out."""
 
 
 def folds(column: Ordered) -> dict[str, CodeFold]:

@@ -161,6 +161,12 @@ def _in_format(column: Column, format: str | None) -> Column:
     """Return a column with the format in which its cells are written."""
     if format is None:
         return column
+    if isinstance(column, Categorical) and column.label_type is int and not NumberFormat.of(format).is_usual:
+        # Categories have no format, in which alone their cells could be read.
+        numbers = [int(label) for label in column.categories]
+        column = Numeric(
+            min(numbers), max(numbers), integer=True, nullable=column.nullable, provenance=column.provenance
+        )
     match column:
         case Date():
             resolution: Any = resolution_of(format)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import numpy as np
@@ -11,9 +12,18 @@ import pytest
 import syntabula as st
 from syntabula.errors import SchemaError
 from syntabula.table.draft import draft_schema
-from syntabula.table.raw import MISSING_TEXTS
+from syntabula.table.raw import MISSING_TEXTS, PhysicalType
 from syntabula.table.read import read
-from syntabula.table.schema.columns import Boolean, Categorical, Date, Datetime, Numeric
+from syntabula.table.schema.columns import (
+    Boolean,
+    Categorical,
+    Date,
+    Datetime,
+    Identifier,
+    Numeric,
+    Time,
+    with_missing_text,
+)
 
 N = 3_000
 
@@ -124,6 +134,117 @@ def test_a_text_that_cannot_stand_for_a_missing_cell_is_refused(given, said):
         Numeric(0, 9, **given)
 
 
-def test_a_category_is_no_missing_cell():
-    with pytest.raises(SchemaError, match="category"):
-        Categorical(("a", "NA"), nullable=True, missing_as="NA")
+YEAR = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
+MOMENTS = (dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31))
+WORKDAY = (dt.time(8), dt.time(18))
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "options", "text", "present"),
+    [
+        (Numeric, (0, 100), {"integer": True}, "-999", "5"),
+        (Numeric, (0, 100), {"integer": True}, "99.5e9", "5"),
+        (Numeric, (0.0, 1.0), {}, "-1.5", "0.5"),
+        (Numeric, (0, 1), {"decimals": 2}, "9.99", "0.25"),
+        (Numeric, (0, 9_999), {"integer": True, "format": "1.234"}, "-9.999", "1.234"),
+        (Numeric, (0, 100), {"integer": True, "texts": ("<5",)}, "-1", "<5"),
+        (Categorical, ((1, 2),), {}, "9", "2"),
+        (Categorical, ((0.5, 1.5),), {}, "-1", "0.5"),
+        (Categorical, (("a", "b"),), {}, "z", "b"),
+        (Date, YEAR, {}, "9999-12-31", "2020-05-05"),
+        (Date, YEAR, {"format": "%d/%m/%Y"}, "01/01/1900", "05/05/2020"),
+        (Datetime, MOMENTS, {}, "1900-01-01", "2020-05-05T10:00:00"),
+        (Datetime, MOMENTS, {"timezone": "UTC"}, "9999-12-31T00:00:00Z", "2020-05-05T10:00:00Z"),
+        (Time, WORKDAY, {}, "00:00", "09:30"),
+        (Time, WORKDAY, {"format": "1435"}, "0", "930"),
+        (Boolean, (), {}, "-1", "true"),
+        (Identifier, (), {"prefix": "C"}, "C0", "C1"),
+    ],
+)
+def test_a_declared_text_that_the_kind_can_read_is_missing(tmp_path, kind, arguments, options, text, present):
+    schema = st.Schema({"x": kind(*arguments, nullable=True, missing_as=text, **options)})
+    (tmp_path / "t.csv").write_text("\n".join(["x", *[present, f"{text} ", "NA"] * 40]))
+
+    column = read(tmp_path / "t.csv", schema).columns["x"]
+
+    held = np.zeros(120, bool) if column.beside is None else column.beside.places > 0
+    # In a column of texts, NA may be a value.
+    assert (column.missing & ~held).tolist() == [False, True, schema["x"].stored.kind != "text"] * 40
+    assert column.unreadable is None
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        (Numeric(0, 100, integer=True, nullable=True), "-999"),
+        (Date(*YEAR, nullable=True), "9999-12-31"),
+    ],
+)
+def test_synthetic_files_with_such_a_text_are_read_back(tmp_path, column, text):
+    present = "5" if isinstance(column, Numeric) else "2020-05-05"
+    schema = st.Schema({"x": with_missing_text(column, PhysicalType("text", "VARCHAR", missing_as=text))})
+    (tmp_path / "t.csv").write_text("\n".join(["x", *[present, text] * 50]))
+
+    release = st.Independent(epsilon=np.inf, seed=1).fit(tmp_path / "t.csv", schema=schema)
+    release.sample_to(tmp_path / "s.csv", 100, seed=2)
+
+    assert (tmp_path / "s.csv").read_text().split().count(text) == 50
+    assert read(tmp_path / "s.csv", schema).columns["x"].missing.sum() == 50
+
+
+VALUES = [
+    (Numeric, (0, 9), {"texts": ("<5", "NA")}, "NA"),
+    (Numeric, (0, 9), {"integer": True}, "2"),
+    (Numeric, (0, 9), {}, "9.0"),
+    (Numeric, (0, 9_999), {"integer": True, "format": "1.234"}, "1.234"),
+    (Categorical, (("a", "NA"),), {}, "NA"),
+    (Categorical, (("a", " NA"),), {}, "NA"),
+    (Categorical, (("1",),), {"open": True, "other_label": "NA"}, "NA"),
+    (Categorical, ((1, 2),), {}, "1"),
+    (Categorical, ((1, 2),), {"open": True, "other_label": 9}, "9.0"),
+    (Categorical, ((True, False),), {}, "Yes"),
+    (Boolean, (), {}, "true"),
+    (Boolean, (), {"spelling": "yes/no"}, "F"),
+    (Date, YEAR, {}, "2020-12-31"),
+    (Date, YEAR, {"format": "%d/%m/%Y"}, "31/12/2020"),
+    (Datetime, MOMENTS, {}, "2020-12-31"),
+    (Time, (), {}, "00:00"),
+    (Time, (), {"format": "1435"}, "905"),
+    (Identifier, (), {"prefix": "N", "width": 3}, "N007"),
+    (Identifier, (), {"pattern": "[A-Z]{2}"}, "NA"),
+]
+
+
+@pytest.mark.parametrize(("kind", "arguments", "options", "text"), VALUES)
+def test_a_value_cannot_stand_for_a_missing_cell(kind, arguments, options, text):
+    column = kind(*arguments, nullable=True, **options)
+
+    with pytest.raises(SchemaError, match="missing_as is a value"):
+        kind(*arguments, nullable=True, missing_as=text, **options)
+
+    # A draft leaves it out.
+    assert with_missing_text(column, PhysicalType("text", "VARCHAR", missing_as=text)) == column
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "filled"), [(np.inf, {"a": "NA", "b": None, "d": None}), (5.0, dict.fromkeys("abd", "NA"))]
+)
+def test_where_nothing_is_hidden_each_column_writes_them_as_its_file_does(tmp_path, epsilon, filled):
+    rng = np.random.default_rng(0)
+    days = (np.datetime64("2015-01-01") + rng.integers(0, 900, N).astype("timedelta64[D]")).astype(str)
+    cells = pd.DataFrame(
+        {
+            "a": rng.integers(0, 50, N).astype(str),
+            "b": rng.integers(0, 90, N).astype(str),
+            "d": days,
+        },
+        dtype=object,
+    )
+    gaps = rng.random(cells.shape) < 1 / 3
+    for name, gap, text in zip(cells, gaps.T, ("NA", "", ""), strict=True):
+        cells.loc[gap, name] = text
+    cells.to_csv(tmp_path / "t.csv", index=False)
+
+    release = st.Independent(epsilon=epsilon, seed=1).fit(tmp_path / "t.csv")
+
+    assert {name: column.missing_as for name, column in release.schema.columns.items()} == filled

@@ -15,8 +15,9 @@ of a cell from that cell and the declaration alone, so no cell changes how anoth
 - a cell of a column of numbers may hold one of its declared texts.
 
 White space around anything but text is ignored, and an empty cell is missing; only in a column of text, a quoted
-empty cell is the empty string. So are a text that the column declares for that, and NA and the like in columns of other
-kinds. Any other cell is unreadable, and the codec treats it as a value outside the domain.
+empty cell is the empty string. A text that the column declares for that is missing, even if it looks like a value, such
+as -999; and so are NA and the like in columns of other kinds. Any other cell is unreadable, and the codec treats it as a
+value outside the domain.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from numpy.typing import NDArray
 from syntabula.table.database import at_hand, interruptible, quoted, read_query
 from syntabula.table.frames.object_columns import object_array, to_objects
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn, RepeatedTexts
-from syntabula.table.schema.columns import Identifier, Ordered
+from syntabula.table.schema.columns import FALSE_TEXTS, TRUE_TEXTS, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 from syntabula.table.schema.text_formats import NumberFormat, quarter_pattern, week_pattern
 from syntabula.table.schema.time_columns import MICROSECONDS, microseconds, time_zone
@@ -138,8 +139,6 @@ _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _LOCAL = _DAY + r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?"
 _ZONED = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
-_TRUE = "('true', 't', 'yes', 'y', '1', '1.0')"
-_FALSE = "('false', 'f', 'no', 'n', '0', '0.0')"
 _EPOCH = dt.datetime(1970, 1, 1)
 _TEXT = PhysicalType("text", "VARCHAR")
 
@@ -155,15 +154,15 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
     columns = []
     for i, (text, name) in enumerate(zip(texts, names, strict=True)):
         physical = read_as(schema, name)
-        bare, kept = stripped(text), [*texts_beside(schema, name)]
-        cell = bare if physical.kind != "text" else text
-        if physical.kind == "text":
-            gaps = missing_texts(schema, name)
-            cell = f"CASE WHEN {bare} IN ({_listed(gaps)}) THEN NULL ELSE {text} END" if gaps else text
-        elif (usual := plain(bare, physical)) != bare:
+        bare = stripped(text)
+        cell = text if physical.kind == "text" else plain(bare, physical)
+        if cell not in (text, bare):
             # Neither texts beside numbers nor those for missing cells have a usual form.
-            kept += missing_texts(schema, name)
-            cell = f"CASE WHEN {bare} IN ({_listed(kept)}) THEN {bare} ELSE {usual} END"
+            kept = [*texts_beside(schema, name), *_usual_gaps(schema, name)]
+            cell = f"CASE WHEN {bare} IN ({_listed(kept)}) THEN {bare} ELSE {cell} END"
+        if (gap := _declared_gap(schema, name)) is not None:
+            # It may look like a value, such as -999.
+            cell = f"CASE WHEN {bare} = {quoted(gap)} THEN NULL ELSE {cell} END"
         columns.append(f"{cell} AS c{i}")
     return ", ".join(columns)
 
@@ -198,7 +197,7 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
             unreadable &= marks[f"b{i}"] == 0
         if unreadable.any() and physical.kind != "text":
             # Most columns have none, and are not asked.
-            unreadable &= ~_hold(database, f"c{i}", missing_texts(schema, name))
+            unreadable &= ~_hold(database, f"c{i}", _usual_gaps(schema, name))
         columns[name] = replace(column, unreadable=unreadable if unreadable.any() else None)
     return columns, n_rows
 
@@ -256,14 +255,15 @@ def texts_beside(schema: Schema, name: str) -> tuple[str, ...]:
     return column.beside if isinstance(column, Ordered) else ()
 
 
-def missing_texts(schema: Schema, name: str) -> tuple[str, ...]:
-    """Return the texts of a column that stand for missing cells: the declared one, and usual ones among no texts."""
-    column = schema.columns.get(name)
-    declared = () if column is None or column.missing_as is None else (column.missing_as,)
-    if read_as(schema, name).kind == "text":
-        return declared
+def _usual_gaps(schema: Schema, name: str) -> tuple[str, ...]:
+    """Return the usual texts for missing cells that are so in a column of another kind than text."""
     beside = texts_beside(schema, name)
-    return tuple(text for text in (*declared, *MISSING_TEXTS) if text not in beside)
+    return tuple(text for text in MISSING_TEXTS if text not in beside)
+
+
+def _declared_gap(schema: Schema, name: str) -> str | None:
+    column = schema.columns.get(name)
+    return None if column is None else column.missing_as
 
 
 def _hold(database: Any, column: str, texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -302,8 +302,8 @@ def parsed_as(cell: str, physical: PhysicalType) -> str:
         case "float":
             return _when(cell, NUMBER, f"TRY_CAST({cell} AS DOUBLE)")
         case "boolean":
-            known = f"WHEN lower({cell}) IN {_TRUE} THEN true WHEN lower({cell}) IN {_FALSE} THEN false"
-            return f"CASE {known} END"
+            true, false = (f"lower({cell}) IN ({_listed(texts)})" for texts in (TRUE_TEXTS, FALSE_TEXTS))
+            return f"CASE WHEN {true} THEN true WHEN {false} THEN false END"
         case "date":
             return _when(cell, _LOCAL, f"TRY_CAST({cell} AS TIMESTAMP)::DATE")
         case "time":

@@ -100,6 +100,8 @@ def write_delimited(
 
     iterator = iter(pieces)
     begun = [next(iterator)]
+    while not (some := _n_rows(begun[0])) and (piece := next(iterator, None)) is not None:
+        begun = [piece]
     names = list(begun[0])
     shown = [_neutralised(name) if neutralise else name for name in names]
     for name in names:
@@ -113,18 +115,19 @@ def write_delimited(
     # The header is written as a row, because DuckDB would rename columns that differ only in case.
     header = [f"{quoted(name)} AS c{i}" for i, name in enumerate(shown)]
     first = f"SELECT {', '.join(header)} UNION ALL "
-    if dialect.quoted:
+    if dialect.quoted and some:
         # R and most others that put names in quotes do so with texts, but not with usual numbers, days and flags.
         line = dialect.delimiter.join('"' + name.replace('"', '""') + '"' for name in shown)
         mark, first = f"{mark}{line}\n", ""
         in_quotes = [name for name, column in begun[0].items() if _is_in_quotes(column.physical)]
+    elif dialect.quoted:
+        in_quotes = names
     else:
         # In a header without quotes, a reader may mistake another delimiter character for the file's delimiter.
         in_quotes = [name for name in names if any(c in name for c in DELIMITERS)]
     if mark:
         # The last row ends with what comes after all rows.
-        some = first or any(column.missing.size for column in begun[0].values())
-        options += f", PREFIX {quoted(mark)}, SUFFIX {quoted(chr(10) if some else '')}"
+        options += f", PREFIX {quoted(mark)}, SUFFIX {quoted(chr(10))}"
     if in_quotes:
         options += f", FORCE_QUOTE ({', '.join(f'c{names.index(name)}' for name in in_quotes)})"
 
@@ -197,6 +200,10 @@ def _gather(database: Any, pieces: Iterator[_Prepared], folder: str) -> str:
     cells = [f"{a}::{kind} AS {identifier(n)}" for a, (n, kind) in zip(aliases, columns, strict=True)]
     source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
     return f"SELECT {', '.join(cells)} FROM {source} AS pieces({', '.join(aliases)})"
+
+
+def _n_rows(piece: Mapping[str, RawColumn]) -> int:
+    return max((column.missing.size for column in piece.values()), default=0)
 
 
 def _is_in_quotes(physical: PhysicalType) -> bool:

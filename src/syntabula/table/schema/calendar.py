@@ -18,7 +18,7 @@ _THURSDAY = 3
 
 @lru_cache(maxsize=64)
 def days_of(column: Ordered) -> Days:
-    """Return the days of a column, in its own zone.
+    """Return the days of a column: those of its zone, but of UTC if its resolution is a day, as its grid is then.
 
     Raises:
         SchemaError: If it has none, one alone or too many.

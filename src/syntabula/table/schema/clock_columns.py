@@ -82,6 +82,7 @@ class Time(Ordered):
         elif self.format is not None:
             needed = ("hour", FINEST_PART[self.resolution])
             check_time_format(self.format, needed=needed, allowed=CLOCK_PARTS)
+        self._check_missing_text()
 
     @property
     def is_number(self) -> bool:

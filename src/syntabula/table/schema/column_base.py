@@ -21,6 +21,7 @@ from syntabula.bins.scale import Scale
 from syntabula.bins.uniform import MAX_BINS, Bins, integer_dtype
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.table.raw import PhysicalKind, PhysicalType
+from syntabula.table.schema.text_formats import read_number
 
 Provenance = Literal["public", "private", "observed"]
 Label = str | int | float | bool
@@ -44,8 +45,9 @@ class ColumnBase:
 
     Attributes:
         nullable: Whether cells may be missing; missing then has its own code.
-        missing_as: Text by which text files write a missing cell, such as "NA"; left empty by default. NA, NULL and the
-            like are read as missing beside values that are no texts, whether stated or not.
+        missing_as: Text by which text files write a missing cell, such as "NA" or "-999", no value of the column; left
+            empty by default. NA, NULL and the like are read as missing beside values that are no texts, whether stated or
+            not.
         provenance: Source of the domain: stated (`public`), found under privacy (`private`) or taken from the data
             (`observed`, which the guarantee does not cover).
     """
@@ -65,6 +67,18 @@ class ColumnBase:
         if not self.nullable:
             raise SchemaError("missing_as needs cells that may be missing; state `nullable: true` too")
         object.__setattr__(self, "missing_as", text)
+
+    def _check_missing_text(self) -> None:
+        """Refuse a text for missing cells that is a value too; the last step of each kind's checks."""
+        if self.missing_as is not None and self.writes(self.missing_as):
+            raise SchemaError(
+                "missing_as is a value of the column too, so files could not tell the two apart; choose another text, or "
+                "take the value out of the domain"
+            )
+
+    def writes(self, text: str) -> bool:
+        """Return whether a text file may hold a value of the column, or a text beside these, as this text."""
+        raise NotImplementedError
 
     def objection(self, physical: PhysicalType) -> str | None:
         """Say why a column of this stored type cannot be read as declared, and what to do; None if it can."""
@@ -103,9 +117,11 @@ ColumnKind = TypeVar("ColumnKind", bound=ColumnBase)
 
 
 def with_missing_text(column: ColumnKind, physical: PhysicalType) -> ColumnKind:
-    """Return a column with the text by which its file writes missing cells, if it has any."""
-    writes = physical.missing_as is not None and column.nullable
-    return replace(column, missing_as=physical.missing_as) if writes else column
+    """Return a column with the text by which its file writes missing cells, if it has any that is no value too."""
+    text = physical.missing_as
+    if text is None or not column.nullable or column.writes(text):
+        return column
+    return replace(column, missing_as=text)
 
 
 class Ordered(ColumnBase):
@@ -183,6 +199,16 @@ class Ordered(ColumnBase):
     def values(self, points: NDArray[Any]) -> tuple[NDArray[Any], PhysicalType]:
         """Return the values [n] of points [n], and their stored type."""
         raise NotImplementedError
+
+    def writes(self, text: str) -> bool:
+        """Return whether a text is one beside the values, or a value within the bounds."""
+        number = self.stored.kind in ("integer", "float")
+        try:
+            point, _ = self.written(read_number(text, self.stored.format) if number else text)
+        except (TypeError, ValueError, OverflowError):
+            return text in self.beside
+        first, last, _ = self.span()
+        return bool(first <= point <= last)
 
     def written(self, value: object) -> tuple[Fraction, Fraction]:
         """Return the first and the last point that a user's value covers; they may lie between points of the grid.

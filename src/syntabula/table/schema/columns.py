@@ -26,14 +26,17 @@ from syntabula.table.schema.column_base import (
     with_missing_text,
 )
 from syntabula.table.schema.numeric import MAX_GRID, Numeric
+from syntabula.table.schema.text_formats import read_number
 from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
 
 __all__ = [
     "COLUMN_TYPES",
+    "FALSE_TEXTS",
     "LABEL_TYPES",
     "MAX_GRID",
     "MICROSECONDS",
     "SPELLINGS",
+    "TRUE_TEXTS",
     "Boolean",
     "Categorical",
     "Column",
@@ -90,12 +93,20 @@ class Categorical(ColumnBase):
             raise SchemaError(f"categories mix {mixed}; give all of them one type, in quotes for text")
         if len(set(labels)) < len(labels):
             raise SchemaError("a category is listed more than once; list each once")
-        if self.missing_as is not None and self.missing_as in labels:
-            raise SchemaError("missing_as is a category too; drop one of them")
         if self.open:
             self._check_other()
         if kinds == {int}:
             self._check_width()
+        self._check_missing_text()
+
+    def writes(self, text: str) -> bool:
+        """Return whether a text is a category, or is read as one."""
+        if self.label_type is bool:
+            return text.lower() in (*TRUE_TEXTS, *FALSE_TEXTS)
+        if self.label_type is str:
+            # Missing cells are told apart from white space around them.
+            return any(str(label).strip(" \t\r\n") == text for label in self.labels)
+        return read_number(text) in self.labels
 
     def _check_width(self) -> None:
         every = [int(label) for label in self.labels]
@@ -161,6 +172,9 @@ class Categorical(ColumnBase):
 
 SPELLINGS = ("true/false", "True/False", "TRUE/FALSE", "t/f", "yes/no", "Yes/No", "y/n", "Y/N", "1/0")
 """The spellings of true and false in text."""
+TRUE_TEXTS = ("true", "t", "yes", "y", "1", "1.0")
+FALSE_TEXTS = ("false", "f", "no", "n", "0", "0.0")
+"""Texts that are read as true and as false in any case, among them all `SPELLINGS`."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +199,11 @@ class Boolean(ColumnBase):
                 f"spelling must be one of {', '.join(SPELLINGS)}; declare other words as categories; got "
                 f"{shown(self.spelling)}"
             )
+        self._check_missing_text()
+
+    def writes(self, text: str) -> bool:
+        """Return whether a text is read as true or false."""
+        return text.lower() in (*TRUE_TEXTS, *FALSE_TEXTS)
 
     @property
     def n_values(self) -> int:
@@ -252,6 +271,19 @@ class Identifier(ColumnBase):
                 raise SchemaError(
                     f"pattern has {found.n_keys:,} different keys, fewer than `distinct`; declare a longer one"
                 )
+        self._check_missing_text()
+
+    def writes(self, text: str) -> bool:
+        """Return whether a text is one of the new keys, however many there are."""
+        if self.pattern is not None:
+            from syntabula.table.schema.key_patterns import KeyPattern
+
+            places = KeyPattern.of(self.pattern).places
+            return len(text) == len(places) and all(map(str.__contains__, places, text))
+        number = text.removeprefix(self.prefix)
+        if not (text.startswith(self.prefix) and number.isascii() and number.isdigit()):
+            return False
+        return int(number) > 0 and f"{int(number):0{self.width or 1}d}" == number
 
     @property
     def repeats(self) -> bool:

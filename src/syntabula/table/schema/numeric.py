@@ -106,6 +106,7 @@ class Numeric(Ordered):
         if self.format is not None:
             self._check_format(NumberFormat.of(self.format))
         object.__setattr__(self, "texts", self._checked_texts(self.texts))
+        self._check_missing_text()
 
     def _checked_texts(self, given: object) -> tuple[str, ...]:
         if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable):

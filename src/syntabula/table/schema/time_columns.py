@@ -97,6 +97,7 @@ class Date(Ordered):
         require_order(self.lower <= self.upper)
         if self.atoms is not None:
             object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, partial(_day, "an atom")))
+        self._check_missing_text()
 
     def grid(self) -> tuple[int, int]:
         """First and last day, in days since 1970-01-01; or the weeks, months or quarters in which they lie, since its."""
@@ -219,6 +220,7 @@ class Datetime(Ordered):
             raise SchemaError(f"no full {self.resolution} lies within the bounds; choose a finer resolution")
         if self.atoms is not None:
             object.__setattr__(self, "atoms", checked_atoms(self, self.atoms, self._atom))
+        self._check_missing_text()
 
     def _atom(self, value: object) -> dt.datetime:
         moment = _moment("an atom", value)
