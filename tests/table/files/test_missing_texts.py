@@ -127,6 +127,7 @@ def test_a_release_keeps_how_they_are_written_in_text_alone(tmp_path):
         ({"missing_as": "", "nullable": True}, "text"),
         ({"missing_as": " NA", "nullable": True}, "white space"),
         ({"missing_as": 9, "nullable": True}, "text"),
+        ({"missing_as": "=1+1", "nullable": True}, "formula"),
     ],
 )
 def test_a_text_that_cannot_stand_for_a_missing_cell_is_refused(given, said):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -64,6 +65,10 @@ class ColumnBase:
         text = plain_label("missing_as", self.missing_as)
         if not isinstance(text, str) or not text or text != text.strip() or not text.isprintable():
             raise SchemaError("missing_as must be a text, in quotes, without white space around it")
+        if like_a_formula(text) and not _PLAIN_NUMBER.fullmatch(text):
+            raise SchemaError(
+                "missing_as begins like a formula, which a spreadsheet would run; choose another text"
+            )
         if not self.nullable:
             raise SchemaError("missing_as needs cells that may be missing; state `nullable: true` too")
         object.__setattr__(self, "missing_as", text)
@@ -219,6 +224,14 @@ class Ordered(ColumnBase):
             OverflowError: If it lies beyond the calendar.
         """
         raise NotImplementedError
+
+
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]*)?", re.ASCII)
+
+
+def like_a_formula(text: str) -> bool:
+    """Return whether a text begins as formulas of spreadsheets do."""
+    return text[0] in "=@" or (text[0] in "+-" and bool(text.strip("+-")))
 
 
 def clip_integers(values: NDArray[Any], lower: int, upper: int) -> tuple[NDArray[Any], int]:

@@ -26,6 +26,7 @@ from syntabula.table.schema.column_base import (
     declare,
     integers_to,
     left_out,
+    like_a_formula,
     plain_bound,
     plain_label,
     require_order,
@@ -123,7 +124,7 @@ class Numeric(Ordered):
                 raise SchemaError(
                     "a text is empty or begins or ends with a space; declare it without, or `nullable`"
                 )
-            if text[0] in "=@" or (text[0] in "+-" and text.strip("+-")):
+            if like_a_formula(text):
                 raise SchemaError(
                     "a text begins like a formula, which a spreadsheet would run; declare it otherwise"
                 )
