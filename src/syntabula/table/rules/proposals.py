@@ -53,20 +53,22 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     cells = {n: plain_cells(c, table.columns[n]) for n, c in schema.columns.items() if not _is_name(c)}
     numbers = {n: v for n, v in cells.items() if isinstance(schema[n], Numeric) and varies(*v)}
     derive: dict[str, str] = {}
-    times = partial(day_parts, table=table), partial(differences, table=table)
-    for following in (copies, *times, bands, followers):
+    for following in (copies, partial(day_parts, table=table)):
+        derive |= following(_without(cells, derive), schema)
+    counts = dict(differences(_without(cells, derive), schema, table=table))
+    derive |= {name: expression.text for name, expression in counts.items()}
+    counted = {frozenset(expression.columns) for expression in counts.values()}
+    for following in (bands, followers):
         derive |= following(_without(cells, derive), schema)
     derive |= {n: e for n, e in _sums(numbers) if n not in derive}
     derive |= _totals(_without(numbers, derive))
     left = _without(cells, derive)
     (order, below), together = _orders(left, schema), _together(left, schema)
-    bound = [frozenset(pair) for pair in order] + [
-        frozenset(windowed)
-        for name in derive
-        if len(windowed := [n for n in schema.columns if identifier(n) in derive[name]]) == 2
-    ]
-    require = near_times(left, schema, bound)
-    require += [f"{identifier(a)} <= {identifier(b)}" for a, b in below] + never_equal(left, schema)
+    require = [f"{identifier(a)} <= {identifier(b)}" for a, b in below] + never_equal(left, schema)
+    windows = near_times(left, schema, order=order, counted=counted, together=together)
+    # One bound of two would say little.
+    room = max(0, MOST_CONDITIONS - len(require)) // 2
+    require += [bound for window in windows[:room] for bound in window]
     require += never_together(left, schema, orders=[*order, *below], together=together)
     found = Rules(
         derive=derive,
