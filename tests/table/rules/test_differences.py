@@ -179,6 +179,20 @@ def test_times_of_which_a_difference_is_derived_are_held_near_no_others():
     assert not any('"came"' in condition for condition in found.require)
 
 
+def test_an_order_between_times_whose_differences_are_derived_is_a_condition():
+    end, later = moved(TIMES, 60, 400), DELAYS - np.arange(N) % 40 + 20
+    left = end + later.astype("timedelta64[m]")
+    frame = pd.DataFrame(
+        {"due": TIMES, "came": CAME, "late": DELAYS, "end": end, "left": left, "later": later}
+    )
+    frame.loc[::7, ["came", "left", "late", "later"]] = None
+    schema = drafted(**frame)
+
+    assert set(schema.rules.derive) == {"late", "later"}
+    assert schema.rules.order == (("due", "end"),)
+    assert unlearned(schema) == []
+
+
 def test_a_time_is_near_one_that_has_a_value_wherever_it_has_one():
     frame = pd.DataFrame({"due": TIMES, "came": CAME, "seen": moved(CAME, -9, 9)})
     frame.loc[::7, ["came", "seen"]] = None

@@ -64,6 +64,7 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     derive |= _totals(_without(numbers, derive))
     left = _without(cells, derive)
     (order, below), together = _orders(left, schema), _together(left, schema)
+    order, below = _beside_differences(order, below, counted, schema, together)
     require = [f"{identifier(a)} <= {identifier(b)}" for a, b in below] + never_equal(left, schema)
     windows = near_times(left, schema, order=order, counted=counted, together=together)
     # One bound of two would say little.
@@ -202,6 +203,37 @@ def _after(start: str, orders: Sequence[Sequence[str]]) -> set[str]:
     while new := {end for first, end in orders if first in found} - found:
         found |= new
     return found - {start}
+
+
+def _beside_differences(
+    order: list[list[str]],
+    below: list[list[str]],
+    counted: Collection[frozenset[str]],
+    schema: Schema,
+    together: Sequence[Sequence[str]],
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the orders with which differences of two times can be learned, and the others as further ones.
+
+    A column is learned as one distance only, from one that has a value wherever it has one: if two columns are learned
+    by two orders already, their difference is not.
+    """
+    kept: list[list[str]] = []
+    others: list[list[str]] = []
+    for pair in order:
+        in_order = [{*names} for names in (*kept, pair)]
+        fits = all(_can_be_learned(times, in_order, schema, together) for times in counted)
+        (kept if fits else others).append(pair)
+    return kept, [*others, *below]
+
+
+def _can_be_learned(
+    times: frozenset[str], in_order: Sequence[set[str]], schema: Schema, together: Sequence[Sequence[str]]
+) -> bool:
+    """Return whether two columns can be learned as a distance after all that are in an order."""
+    starts = [name for name in times if any(name in names for names in in_order)]
+    if len(starts) == 1:
+        return not schema[starts[0]].nullable or any(times <= {*names} for names in together)
+    return not starts or times in in_order
 
 
 def _mostly_zero(first: NDArray[Any], second: NDArray[Any]) -> bool:
