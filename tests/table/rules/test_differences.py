@@ -6,8 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import syntabula as st
 from syntabula.table.draft import draft_with_rules
 from syntabula.table.read import read
+from syntabula.table.rules.distances import holds_window
+from syntabula.table.rules.row_rules import RowRules
+from syntabula.table.rules.stated_windows import StatedWindows
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -15,6 +19,7 @@ DAYS = np.datetime64("2015-01-01") + RNG.integers(0, 2_000, N).astype("timedelta
 STAYS = RNG.poisson(5, N)
 TIMES = np.datetime64("2015-01-01T00:00") + RNG.integers(0, 2_000_000, N).astype("timedelta64[m]")
 DELAYS = RNG.integers(-30, 200, N)
+CAME = TIMES + DELAYS.astype("timedelta64[m]")
 
 
 def rules(**columns):
@@ -91,3 +96,109 @@ def test_times_far_apart_or_bound_by_another_rule_are_not():
     assert far is None
     assert (ordered.require, ordered.order) == ((), (("due", "came"),))
     assert counted.require == ()
+
+
+def moved(times, least, most, seed=1):
+    """Return times moved by minutes that do not depend on which tests were run before."""
+    return times + np.random.default_rng(seed).integers(least, most, times.size).astype("timedelta64[m]")
+
+
+def drafted(**columns):
+    schema, _, found = draft_with_rules(read(pd.DataFrame(columns)))
+    return schema.with_columns(schema.columns, rules=found)
+
+
+def unlearned(schema):
+    """Return the pairs of times near each other, by their rules, of which drawn rows could be apart."""
+    found, compiled = schema.rules, RowRules(schema).compiled
+    required = {c.rule: c.expression for c in compiled.conditions if c.rule in found.require}
+    near = StatedWindows.of(schema.columns, required, compiled.derived).near()
+    return [(w.first, w.last) for w in near if not holds_window(w, compiled.distances)]
+
+
+def n_windows(found):
+    return sum("INTERVAL" in condition for condition in found.require)
+
+
+def test_the_name_of_one_time_may_lie_within_that_of_another():
+    assert derived(**{"x": TIMES, '"x"': CAME, "{0}": DELAYS}) == {
+        "{0}": 'date_diff(\'minute\', "x", """x""")'
+    }
+
+
+def test_of_times_near_each_other_each_is_near_one_that_is_learned_before():
+    schema = drafted(**{f"t{i}": moved(TIMES, -50 * i - 1, 50 * i + 1, seed=i) for i in range(3)})
+
+    assert n_windows(schema.rules) == 4
+    assert schema.rules.require[0].startswith('"t1" >= "t0"')
+    assert unlearned(schema) == []
+
+
+def test_windows_come_after_other_conditions_and_are_proposed_with_both_bounds():
+    near = {f"t{i}": moved(np.tile(TIMES, 2), -50, 50, seed=i) for i in range(6)}
+    home, apart = np.arange(2 * N) % 6, np.arange(2 * N) // 6 % 5 + 1
+    teams = np.array([*"abcdef"])[[home, (home + apart) % 6]]
+
+    found = rules(**near, home=teams[0], guest=teams[1])
+
+    assert found.require[0] == '"home" <> "guest"'
+    assert len(found.require) == 9
+    assert n_windows(found) == 8
+
+
+def test_times_in_orders_are_not_held_near_those_in_others_and_rows_can_be_drawn():
+    late = np.maximum(DELAYS, 0).astype("timedelta64[m]")
+    came = TIMES + late
+    after = moved(came, 1, 50)
+    after[np.argmin(late)] = TIMES[np.argmin(late)] - np.timedelta64(10, "m")
+    frame = {"a": TIMES, "b": came, "c": after, "d": came + np.timedelta64(1, "h")}
+    schema = drafted(**frame)
+
+    release = st.Independent(epsilon=np.inf, seed=0, allow_observed=True).fit(
+        pd.DataFrame(frame), schema=schema
+    )
+
+    assert (schema.rules.order, n_windows(schema.rules)) == ((("a", "b"), ("c", "d")), 0)
+    assert release.rules_broken(500)['"b" <= "d"'] < 0.6
+
+
+def test_a_time_in_no_order_is_held_near_one_in_an_order():
+    schema = drafted(due=TIMES, came=CAME, end=moved(TIMES, 60, 400))
+
+    assert (schema.rules.order, n_windows(schema.rules)) == ((("due", "end"),), 2)
+    assert unlearned(schema) == []
+
+
+def test_times_of_which_a_difference_is_derived_are_held_near_no_others():
+    left = moved(TIMES, 0, 20_000, seed=2)
+
+    found = rules(due=TIMES, came=CAME, late=DELAYS, left=left, seen=moved(CAME, -9, 9))
+
+    assert set(found.derive) == {"late"}
+    assert n_windows(found) == 2
+    assert not any('"came"' in condition for condition in found.require)
+
+
+def test_an_order_between_times_whose_differences_are_derived_is_a_condition():
+    end, later = moved(TIMES, 60, 400), DELAYS - np.arange(N) % 40 + 20
+    left = end + later.astype("timedelta64[m]")
+    frame = pd.DataFrame(
+        {"due": TIMES, "came": CAME, "late": DELAYS, "end": end, "left": left, "later": later}
+    )
+    frame.loc[::7, ["came", "left", "late", "later"]] = None
+    schema = drafted(**frame)
+
+    assert set(schema.rules.derive) == {"late", "later"}
+    assert schema.rules.order == (("due", "end"),)
+    assert unlearned(schema) == []
+
+
+def test_a_time_is_near_one_that_has_a_value_wherever_it_has_one():
+    frame = pd.DataFrame({"due": TIMES, "came": CAME, "seen": moved(CAME, -9, 9)})
+    frame.loc[::7, ["came", "seen"]] = None
+    schema = drafted(**frame)
+
+    assert n_windows(schema.rules) == 4
+    assert unlearned(schema) == []
+    frame.loc[::5, "due"] = None
+    assert rules(due=frame["due"], came=frame["came"]) is None

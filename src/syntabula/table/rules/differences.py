@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from typing import Any
 
@@ -42,8 +42,8 @@ _STEPS = 20
 """Steps, at least, in which the bounds of a distance are stated."""
 
 
-def differences(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tuple[str, str]]:
-    """Yield columns that count the units from a day or time to another one in all tried rows, as expressions."""
+def differences(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tuple[str, Expression]]:
+    """Yield columns that count the units from a day or time to another one in all tried rows, with what gives them."""
     times = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])][:_MOST_TIMES]
     counts = [n for n in cells if _is_count(schema[n], cells[n][0]) and varies(*cells[n])]
     if not counts:
@@ -55,11 +55,11 @@ def differences(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tu
         rows = np.flatnonzero(~gaps)[:TRIED_ROWS]
         apart = (microseconds[last][rows] - microseconds[first][rows]).astype(np.float64)
         fitting = {
-            name: texts
+            name: templates
             for name in counts
             if name not in taken
             and np.array_equal(cells[name][1], gaps)
-            and (texts := _fitting(cells[name][0][rows], apart, first, last))
+            and (templates := _fitting(cells[name][0][rows], apart))
         }
         if fitting:
             for name, expression in _exact(fitting, cells, schema, table, rows, (first, last)):
@@ -67,38 +67,84 @@ def differences(cells: Cells, schema: Schema, *, table: RawTable) -> Iterator[tu
                 yield name, expression
 
 
-def near_times(cells: Cells, schema: Schema, bound: Collection[frozenset[str]]) -> list[str]:
-    """Return conditions that state how near to each other two columns of days or times are in all rows.
+def near_times(
+    cells: Cells,
+    schema: Schema,
+    *,
+    order: Sequence[Sequence[str]],
+    counted: Collection[frozenset[str]],
+    together: Sequence[Sequence[str]],
+) -> list[tuple[str, str]]:
+    """Return how near to each other two columns of days or times are in all rows, as two conditions each.
+
+    A column is learned as one distance only. So each pair adds a column that no other rule learns to those that are
+    learned: the nearest first, and of n times near each other n - 1 pairs.
 
     Args:
         cells: The columns.
         schema: Their declarations.
-        bound: Pairs of columns whose distance other rules learn.
+        order: Columns in an order, which are learned first.
+        counted: Pairs of columns whose difference is derived. They are learned last, so that a further column beside
+            one of them could come in between.
+        together: Lists of columns that are missing together.
     """
-    times = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])][:_MOST_TIMES]
-    found: list[str] = []
-    reached: list[set[str]] = [{*pair} for pair in bound]
+    ordered = {name for names in order for name in names}
+    learned_last = {name for pair in counted for name in pair} - ordered
+    times = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])]
+    times = [n for n in times if n not in learned_last][:_MOST_TIMES]
+    microseconds = {n: _microseconds(n, cells, schema) for n in times}
+    near: dict[tuple[str, str], tuple[int, int]] = {}
     for first, last in combinations(times, 2):
         zones = {column.timezone for n in (first, last) if isinstance(column := schema[n], Datetime)}
-        if len(zones) > 1 or any({first, last} <= group for group in reached):
-            continue
         both = ~(cells[first][1] | cells[last][1])
-        one, other = (_microseconds(n, cells, schema)[both] for n in (first, last))
-        if not both.any():
+        if {first, last} <= ordered or len(zones) > 1 or not both.any():
             continue
+        one, other = microseconds[first][both], microseconds[last][both]
         apart = other - one
-        low, high, span = int(apart.min()), int(apart.max()), min(int(np.ptp(one)), int(np.ptp(other)))
-        if not 0 < high - low <= _NEAR * span:
-            continue
-        grain = max(MICROSECONDS[_resolution(schema[name])] for name in (first, last))
-        unit, length = _step(high - low, grain)
-        ends = {">=": low // length, "<=": -(-high // length)}
-        found += [
-            f"{identifier(last)} {sign} {identifier(first)} {'-' if end < 0 else '+'} INTERVAL {abs(end)} {unit}"
-            for sign, end in ends.items()
-        ]
-        reached.append({first, last})
+        low, high = int(apart.min()), int(apart.max())
+        if 0 < high - low <= _NEAR * min(int(np.ptp(one)), int(np.ptp(other))):
+            near[first, last] = low, high
+
+    complete = {n for n in times if not schema[n].nullable}
+    joined, found = ordered, []
+    while pair := _nearest_new(near, joined, complete, together):
+        joined = joined | {*pair}
+        found.append(_bounds(*pair, *near[pair], schema))
     return found
+
+
+def _nearest_new(
+    near: Mapping[tuple[str, str], tuple[int, int]],
+    joined: set[str],
+    complete: set[str],
+    together: Sequence[Sequence[str]],
+) -> tuple[str, str] | None:
+    """Return the nearest pair that adds a column to those that are joined, or else two columns; None if there is none.
+
+    A column is learned as a distance from one that has a value wherever it has one. Two columns that are missing
+    together come last, as no complete one can be a distance from them.
+    """
+    adding: list[tuple[str, str]] = []
+    from_complete: list[tuple[str, str]] = []
+    others: list[tuple[str, str]] = []
+    for pair in near:
+        for start, other in (pair, pair[::-1]):
+            if other in joined or not (start in complete or any({*pair} <= {*names} for names in together)):
+                continue
+            (adding if start in joined else from_complete if start in complete else others).append(pair)
+    return min(adding or from_complete or others, key=lambda p: near[p][1] - near[p][0], default=None)
+
+
+def _bounds(first: str, last: str, low: int, high: int, schema: Schema) -> tuple[str, str]:
+    """Return conditions that state the least and the largest distance, in microseconds, rounded outwards."""
+    grain = max(MICROSECONDS[_resolution(schema[name])] for name in (first, last))
+    unit, length = _step(high - low, grain)
+
+    def bound(sign: str, end: int) -> str:
+        moved = f"{'-' if end < 0 else '+'} INTERVAL {abs(end)} {unit}"
+        return f"{identifier(last)} {sign} {identifier(first)} {moved}"
+
+    return bound(">=", low // length), bound("<=", -(-high // length))
 
 
 def _step(width: int, grain: int) -> tuple[str, int]:
@@ -121,15 +167,13 @@ def _is_count(column: Column, values: NDArray[Any]) -> bool:
     return isinstance(column, Numeric | Categorical) and values.dtype.kind in "iuf"
 
 
-def _fitting(values: NDArray[Any], apart: NDArray[np.float64], first: str, last: str) -> list[str]:
-    """Return expressions that may give a column, by the lengths between two times [rows]."""
+def _fitting(values: NDArray[Any], apart: NDArray[np.float64]) -> list[str]:
+    """Return expressions that may give a column by the lengths between two times [rows], {0} and {1} in them."""
     found = []
     for unit, length in _UNITS.items():
         for offset in _OFFSETS:
             if np.abs(values - offset - apart / length).max(initial=0.0) < _SLACK:
-                counted = [
-                    f"{function}('{unit}', {identifier(first)}, {identifier(last)})" for function in _COUNTED
-                ]
+                counted = [f"{function}('{unit}', {{0}}, {{1}})" for function in _COUNTED]
                 found += [text + (f" + {offset}" if offset else "") for text in counted]
     return found
 
@@ -141,22 +185,18 @@ def _exact(
     table: RawTable,
     rows: NDArray[np.intp],
     times: tuple[str, str],
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, Expression]]:
     """Yield for each column the first expression that gives it in some rows."""
-    places = {identifier(name): alias([*schema.columns].index(name)) for name in times}
-    texts = [*dict.fromkeys(text for tried in fitting.values() for text in tried)]
-    expressions = []
-    for text in texts:
-        sql = text
-        for name, place in places.items():
-            sql = sql.replace(name, place)
-        expressions.append(Expression(text, times, sql))
+    names = [identifier(name) for name in times]
+    places = [alias([*schema.columns].index(name)) for name in times]
+    templates = [*dict.fromkeys(template for tried in fitting.values() for template in tried)]
+    expressions = [Expression(t.format(*names), times, t.format(*places)) for t in templates]
     few = {name: table.columns[name].take(rows) for name in times}
     with rows_database() as database:
         given = values_of(database, schema.columns, few, rows.size, expressions)
-    by_text = dict(zip(texts, given, strict=True))
+    computed = {t: (e, found.values) for t, e, found in zip(templates, expressions, given, strict=True)}
     for name, tried in fitting.items():
-        for text in tried:
-            if np.array_equal(by_text[text].values, cells[name][0][rows]):
-                yield name, text
+        for expression, values in (computed[template] for template in tried):
+            if np.array_equal(values, cells[name][0][rows]):
+                yield name, expression
                 break

@@ -53,20 +53,23 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     cells = {n: plain_cells(c, table.columns[n]) for n, c in schema.columns.items() if not _is_name(c)}
     numbers = {n: v for n, v in cells.items() if isinstance(schema[n], Numeric) and varies(*v)}
     derive: dict[str, str] = {}
-    times = partial(day_parts, table=table), partial(differences, table=table)
-    for following in (copies, *times, bands, followers):
+    for following in (copies, partial(day_parts, table=table)):
+        derive |= following(_without(cells, derive), schema)
+    counts = dict(differences(_without(cells, derive), schema, table=table))
+    derive |= {name: expression.text for name, expression in counts.items()}
+    counted = {frozenset(expression.columns) for expression in counts.values()}
+    for following in (bands, followers):
         derive |= following(_without(cells, derive), schema)
     derive |= {n: e for n, e in _sums(numbers) if n not in derive}
     derive |= _totals(_without(numbers, derive))
     left = _without(cells, derive)
     (order, below), together = _orders(left, schema), _together(left, schema)
-    bound = [frozenset(pair) for pair in order] + [
-        frozenset(windowed)
-        for name in derive
-        if len(windowed := [n for n in schema.columns if identifier(n) in derive[name]]) == 2
-    ]
-    require = near_times(left, schema, bound)
-    require += [f"{identifier(a)} <= {identifier(b)}" for a, b in below] + never_equal(left, schema)
+    order, below = _beside_differences(order, below, counted, schema, together)
+    require = [f"{identifier(a)} <= {identifier(b)}" for a, b in below] + never_equal(left, schema)
+    windows = near_times(left, schema, order=order, counted=counted, together=together)
+    # One bound of two would say little.
+    room = max(0, MOST_CONDITIONS - len(require)) // 2
+    require += [bound for window in windows[:room] for bound in window]
     require += never_together(left, schema, orders=[*order, *below], together=together)
     found = Rules(
         derive=derive,
@@ -200,6 +203,37 @@ def _after(start: str, orders: Sequence[Sequence[str]]) -> set[str]:
     while new := {end for first, end in orders if first in found} - found:
         found |= new
     return found - {start}
+
+
+def _beside_differences(
+    order: list[list[str]],
+    below: list[list[str]],
+    counted: Collection[frozenset[str]],
+    schema: Schema,
+    together: Sequence[Sequence[str]],
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the orders with which differences of two times can be learned, and the others as further ones.
+
+    A column is learned as one distance only, from one that has a value wherever it has one: if two columns are learned
+    by two orders already, their difference is not.
+    """
+    kept: list[list[str]] = []
+    others: list[list[str]] = []
+    for pair in order:
+        in_order = [{*names} for names in (*kept, pair)]
+        fits = all(_can_be_learned(times, in_order, schema, together) for times in counted)
+        (kept if fits else others).append(pair)
+    return kept, [*others, *below]
+
+
+def _can_be_learned(
+    times: frozenset[str], in_order: Sequence[set[str]], schema: Schema, together: Sequence[Sequence[str]]
+) -> bool:
+    """Return whether two columns can be learned as a distance after all that are in an order."""
+    starts = [name for name in times if any(name in names for names in in_order)]
+    if len(starts) == 1:
+        return not schema[starts[0]].nullable or any(times <= {*names} for names in together)
+    return not starts or times in in_order
 
 
 def _mostly_zero(first: NDArray[Any], second: NDArray[Any]) -> bool:
