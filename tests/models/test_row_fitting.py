@@ -86,6 +86,13 @@ def loss_by_hand(logits: np.ndarray, measured: list[Measurement]) -> float:
     return total
 
 
+def in_variances(rows: Logits, measured: list[Measurement]) -> float:
+    """Return the mean squared difference of the cells, in variances of their noise."""
+    found = [(g.difference(rows.table()), g.precision) for g in groups(measured)]
+    errors = sum(float((d * p).square().sum()) for d, p in found)
+    return errors / sum(int((p > 0).expand_as(d).sum()) for d, p in found)
+
+
 class TestGradient:
     def test_of_the_squared_loss_is_that_of_finite_differences(self) -> None:
         rows = Logits()
@@ -231,6 +238,19 @@ class TestStopping:
 
         assert 0 < steps < 500
         assert all(shared.is_explained(shared.difference(rows.table())) for shared in groups(measured))
+
+    def test_it_need_not_explain_each_marginal_but_the_largest_errors_must_be(self) -> None:
+        # One marginal is off by 5 deviations in two cells, the others, with 56 cells, are exact.
+        measured = [replace(m, sigma=10.0) for m in measurements(sigma=1e-9)]
+        measured[0] = replace(measured[0], values=measured[0].values + np.array([50.0, -50.0, 0.0]))
+        options = {"iterations": 2000, "learning_rate": 0.02, "tolerance": 1e-9, "stop_at_noise": True}
+        rows = Logits(rows=64)
+
+        steps = fit_rows(rows, groups(measured), **options)
+
+        assert 0 < steps < 1900
+        assert in_variances(rows, measured) <= 1
+        assert not all(shared.is_explained(shared.difference(rows.table())) for shared in groups(measured))
 
     def test_a_fit_may_stop_where_no_cell_is_half_as_far_off_as_the_farthest_was(self) -> None:
         rows, far = Logits(), [Measurement(("a",), np.array([5000.0, 0, 0]), 1.0)]

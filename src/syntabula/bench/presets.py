@@ -66,7 +66,12 @@ def _margnet(method: str, dataset: str, epsilon: float) -> Options:
     table = dataset.partition("@")[0]
     steps = {"loan": 1000, "gauss50": 500}.get(table, 100 if epsilon >= 10 else 200)
     rows = {"gauss10": 256, "gauss30": 1024, "gauss50": 1024}.get(table, 512)
-    shared = {"learning_rate": 1e-3, "n_rows": rows, "iterations": steps}
+    shared: dict[str, Any] = {
+        "learning_rate": 1e-3,
+        "n_rows": rows,
+        "iterations": steps,
+        "stop_at_noise": False,
+    }
     return shared if method == "margnet-s" else {**shared, "rounds_per_column": 16}
 
 

@@ -39,11 +39,11 @@ class NeuralRows(SoftRowsModel):
     measurements, in fractions of all records, with w = 1 / sigma, times d for those that are new since the
     last fit (equation 6). In a second fit to the same measurements none is new.
 
-    Departures: a fit ends as soon as noise explains the remaining error, or nothing improves any more, where
-    MargNet takes all of its steps; measurements of the same columns are joined first; measurements are not
-    clipped at 0 before the fit, as in the public code, since that would add mass to empty cells; batch
-    normalisation uses the statistics of all rows in sampling too, so that the sampled rows are the fitted
-    ones; products are rounded to bfloat16 if that is faster on the machine.
+    Departures: a fit ends as soon as noise explains the remaining error of each marginal, or of all together, or nothing
+    improves any more, where MargNet takes all of its steps: further ones follow the noise. Measurements of the same
+    columns are joined first. Measurements are not clipped at 0 before the fit, as in the public code, since that would
+    add mass to empty cells. Batch normalisation uses the statistics of all rows in sampling too, so that the sampled rows
+    are the fitted ones. Products are rounded to bfloat16 if that is faster on the machine.
 
     Files hold the soft rows and the weights. A loaded model answers and samples without torch.
 

@@ -106,7 +106,8 @@ def fit_rows(
         iterations: Most steps.
         learning_rate: Adam's learning rate.
         tolerance: Stop when 50 steps improve the smallest loss by less than this fraction.
-        stop_at_noise: Stop when noise explains the error of every goal.
+        stop_at_noise: Stop when noise explains the error of every goal, or under the squared loss that of all together:
+            further steps follow the noise.
     """
     torch = require("torch", "neural")
     parameters = [p.requires_grad_() for p in rows.parameters]
@@ -117,10 +118,9 @@ def fit_rows(
         table: Any = rows.table()
         with torch.no_grad():
             differences = [group.difference(table) for group in groups]
-            if stop_at_noise and taken % _CHECK_EVERY == 0:
-                pairs = zip(groups, differences, strict=True)
-                if all(group.is_explained(difference) for group, difference in pairs):
-                    break
+            is_asked = stop_at_noise and taken % _CHECK_EVERY == 0
+            if is_asked and _are_explained(groups, differences, together=loss == "squared"):
+                break
             if loss == "halved":
                 farthest = _farthest(groups, differences)
                 bar = bar or farthest / 2
@@ -158,6 +158,18 @@ def _gradient(groups: Sequence[GoalGroup], table: Tensor, slopes: Sequence[Tenso
         group.add_gradient(gradient, rounded, slope.to(dtype))
     mean: Tensor = gradient.div_(len(table))
     return mean
+
+
+def _are_explained(groups: Sequence[GoalGroup], differences: Sequence[Tensor], *, together: bool) -> bool:
+    """Return whether noise explains the differences of each goal, or if asked the sum of all of them."""
+    pairs = [*zip(groups, differences, strict=True)]
+    if all(group.is_explained(difference) for group, difference in pairs):
+        return True
+    if not together:
+        return False
+    errors = sum(float((difference * group.precision).square().sum()) for group, difference in pairs)
+    # Each cell's noise has a variance of one there.
+    return errors <= sum(int((g.precision > 0).expand_as(d).sum()) for g, d in pairs)
 
 
 class _Adam:
