@@ -168,6 +168,22 @@ class TestParts:
         # Standard deviation at most .0023.
         assert np.allclose(found, shares, atol=0.013)
 
+    @given(seed=st.integers(0, 2**32 - 1))
+    def test_no_share_is_below_nothing(self, seed):
+        rng = np.random.default_rng(seed)
+        column = times(resolution="minute")
+        lower, upper, _ = column.span()
+        # The sum of many rounded shares may be a little above one before an evening without any.
+        hours, minutes = rng.random((7, 24)), rng.random((24, 60))
+        hours[:, 20:] = 0
+        rhythm = Rhythm(*EVEN, tuple(hours.ravel().tolist()), tuple(minutes.ravel().tolist()))
+        cuts = np.unique(rng.integers(lower + 1, upper, 300)).tolist()
+        bins = Bins((lower, *cuts, upper + 1), integer=True)
+
+        made = RhythmOfDays(rhythm, days_of(column), None)
+
+        assert (np.diff(made.below(np.array(bins.edges))) >= 0).all()
+
     def test_a_density_over_weeks_keeps_its_weekdays(self):
         column = Date(dt.date(2020, 6, 1), dt.date(2020, 6, 28))
         made = RhythmOfDays(Rhythm((0.0,) * 5 + (3.5, 3.5), EVEN[1]), days_of(column), None)

@@ -13,6 +13,7 @@ SOURCE = Path(syntabula.__file__).parent
 # Entries of a schema, options of methods, functions of pandas, and what no command leads to.
 NO_ARGUMENTS = {
     "other_label",
+    "missing_as",
     "points_moons",
     "dependence_share",
     "one_way_share",

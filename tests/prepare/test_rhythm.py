@@ -11,13 +11,17 @@ import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula.bins.rhythm import Rhythm
 from syntabula.bins.roundness import Roundness
+from syntabula.bins.uniform import Bins
 from syntabula.prepare.preprocessing import Preprocessing
 from syntabula.prepare.rhythm import RhythmSearch
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.synthesizers.fitted_rhythms import fitted
+from syntabula.table.schema.calendar import days_of
 from syntabula.table.schema.columns import Date, Datetime
 
 WEEKDAYS = (0.02, 0.03, 0.06, 0.03, 0.02, 0.74, 0.1)
@@ -153,6 +157,46 @@ def test_times_of_bins_of_a_day_are_not_those_of_others():
     others = drawn["at"][drawn["at"] != pd.Timestamp("2021-06-01")]
     assert len(others) == pytest.approx(3_000, abs=200)
     assert (others.dt.hour == 0).mean() < 0.01
+
+
+@pytest.mark.parametrize("resolution", ["minute", "hour"])
+def test_bins_within_days_leave_times_of_day_as_they_are(resolution):
+    rng = np.random.default_rng(0)
+    n = 100_000
+    times = np.datetime64("2021-01-01T00:00") + rng.integers(0, 60, n).astype("timedelta64[D]")
+    times = (times + (8 * 60 + 30 * rng.integers(0, 24, n)).astype("timedelta64[m]")).astype("datetime64[s]")
+    if resolution == "hour":
+        times = times.astype("datetime64[h]").astype("datetime64[s]")
+    schema = st.Schema(
+        {
+            "at": st.Datetime(dt.datetime(2021, 1, 1), dt.datetime(2021, 3, 1, 23), resolution=resolution),
+            "x": st.Numeric(0, 4, integer=True),
+        }
+    )
+
+    release = st.Independent(epsilon=1.0, seed=1).fit(
+        pd.DataFrame({"at": times, "x": np.arange(n) % 5}), schema=schema
+    )
+    hours = release.sample(20_000, seed=2)["at"].dt.hour
+
+    assert hours.between(8, 19).mean() > 0.985
+    # A twelfth of the rows in each hour: standard deviation .002, and noise.
+    assert np.abs(np.bincount(hours, minlength=24)[8:20] / 20_000 - 1 / 12).max() < 0.02
+
+
+def test_a_bin_of_hours_without_rows_lies_on_its_own_day():
+    column = Datetime(dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 7, 23, 59), resolution="minute")
+    lower, upper, _ = column.span()
+    opened = np.zeros((7, 24))
+    opened[:, 8:20] = 1.0
+    rhythm = Rhythm((1.0,) * 7, (1.0,) * 32, tuple(opened.ravel().tolist()), (1.0,) * 1440)
+    # Thursday from midnight to six holds half, the rest of the week the other.
+    bins = Bins((lower, lower + 3 * 1440, lower + 3 * 1440 + 360, upper + 1), integer=True)
+
+    found = fitted(rhythm, days_of(column), bins, np.array([1.0, 2.0, 1.0]))
+
+    # As no more than a seventh was counted, Thursdays are elsewhere as seldom as can be, and other days alike.
+    assert found.weekdays[3] < 0.1 * min(found.weekdays[0], found.weekdays[6])
 
 
 def test_models_without_marginals_are_asked_for_rows():

@@ -614,3 +614,19 @@ class TestCommands:
         assert "it uses the function 'read_csv', which a rule cannot" in " ".join(
             capsys.readouterr().err.split()
         )
+
+
+def test_an_order_of_derived_columns_alone_moves_none():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 50, 2_000)
+    frame = pd.DataFrame({"a": a, "b": a + rng.integers(0, 50, 2_000)}).assign(
+        c=lambda d: d.a + 1, d=lambda d: d.b + 1
+    )
+    whole = {"integer": True}
+    columns = {n: st.Numeric(0, 100 + (n in "cd"), **whole) for n in "abcd"}
+    rules = st.Rules(derive={"c": "a + 1", "d": "b + 1"}, order=[["c", "d"]])
+    release = st.MST(epsilon=1.0, seed=1).fit(frame, st.Schema(columns, rules=rules))
+
+    # Hardly any b reaches such an a.
+    with pytest.raises(ArgumentError, match="rules"):
+        release.sample(given=pd.DataFrame({"a": [99] * 50}), seed=1)

@@ -150,7 +150,8 @@ class RhythmOfDays:
         self._days, self._roundness = days, roundness
         self._likely = rhythm.of_days(days)
         self.before_days = np.concatenate([[0.0], np.cumsum(self._likely)])
-        clock = np.cumsum(rhythm.of_clock(), axis=1)
+        # Sums of rounded shares may exceed one, and must not fall at the end.
+        clock = np.minimum(np.cumsum(rhythm.of_clock(), axis=1), 1.0)
         clock[:, -1] = 1.0
         self._clock = np.concatenate([np.zeros((WEEKDAYS, 1)), clock], axis=1)
         self._within_cell = None if roundness is None else _below(roundness, days.length)
@@ -179,7 +180,7 @@ class RhythmOfDays:
 
     def masses(self, bins: Bins) -> NDArray[np.float64]:
         """Return how likely values of each bin are, up to a common factor [bins]."""
-        return np.diff(self.below(np.array(bins.edges, dtype=np.int64)))
+        return np.maximum(np.diff(self.below(np.array(bins.edges, dtype=np.int64))), 0.0)
 
     def shares_of(self, parts: Bins, whole: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the probability that a value of a bin lies in each of its parts; see `Roundness.shares_of`."""

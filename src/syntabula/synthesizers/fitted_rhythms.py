@@ -7,6 +7,7 @@ Only what was released is used, so this costs no budget.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -27,8 +28,14 @@ _NEAR = 1e-4
 """Largest error of a share at which factors are good enough."""
 _MOST = 200.0
 """Largest factor: where bins leave a kind of days nearly no room, noise would ask for any."""
-_WORTH = 0.01
-"""Part of the rows that must lie in bins of a day or less for times of day to be told apart from theirs."""
+_SETTLED = 0.98
+"""A round that leaves more of the error than this part is the last."""
+_FARTHEST = (0.01, 100.0)
+"""Least and largest factor of a round."""
+_OF_HOURS = 2
+"""Place of the factors of hours among all."""
+_EVEN = 1e-6
+"""Part of an even clock where bins are compared."""
 
 
 def with_fitted_rhythms(codec: Codec, model: Model) -> Codec:
@@ -58,7 +65,8 @@ def with_fitted_rhythms(codec: Codec, model: Model) -> Codec:
 def fitted(rhythm: Rhythm, days: Days, bins: Bins, counts: NDArray[np.float64]) -> Rhythm:
     """Return the rhythm by which rows of these bins have the shares of kinds of days that even rows have by another.
 
-    Factors are scaled in turn, as in iterative proportional fitting (Deming and Stephan, 1940).
+    Factors are scaled in turn, as in iterative proportional fitting (Deming and Stephan, 1940): those of weekdays, of
+    days of the month, and of the hours of each weekday.
 
     Args:
         rhythm: Factors as they are if rows are even over the days.
@@ -71,64 +79,60 @@ def fitted(rhythm: Rhythm, days: Days, bins: Bins, counts: NDArray[np.float64]) 
         return rhythm
     held = np.concatenate([[0.0], np.cumsum(counts / total)])
     edges = np.array(bins.edges, dtype=np.int64)
-    kinds = ((days.weekdays, WEEKDAYS), (days.month_days, MONTH_DAYS))
+    kinds = [(days.weekdays, WEEKDAYS), (days.month_days, MONTH_DAYS)]
     factors = [np.array(rhythm.weekdays), np.array(rhythm.month_days)]
     targets = [
         _shares(f * np.bincount(kind, minlength=n)) for f, (kind, n) in zip(factors, kinds, strict=True)
     ]
+    if rhythm.hours:
+        kinds.append(((days.weekdays[:, None] * HOURS + np.arange(HOURS)).ravel(), WEEKDAYS * HOURS))
+        factors.append(np.array(rhythm.hours))
+        targets.append(_shares(factors[-1]))
+    farthest = math.inf
     for _ in range(_ROUNDS):
-        farthest = 0.0
+        before, farthest = farthest, 0.0
         for turn, (kind, size) in enumerate(kinds):
-            of_days = _of_days(_with_factors(rhythm, factors), days, edges, held)
-            shares = np.bincount(kind, of_days, minlength=size)
+            now = _with_factors(rhythm, factors)
+            of_parts = _of_parts(now, days, edges, held, HOURS if turn == _OF_HOURS else 1)
+            shares = np.bincount(kind, of_parts, minlength=size)
             farthest = max(farthest, float(np.abs(shares - targets[turn]).max()))
             scale = np.divide(targets[turn], shares, out=np.ones(size), where=shares > 0)
-            factors[turn] = np.clip(factors[turn] * scale, 0.0, _MOST)
-        if farthest < _NEAR:
+            factors[turn] = np.clip(factors[turn] * np.clip(scale, *_FARTHEST), 0.0, _MOST)
+        if farthest < _NEAR or farthest > _SETTLED * before:
             break
-    return _with_clock(_with_factors(rhythm, factors), days, bins, counts / total)
+    return _with_factors(rhythm, factors)
 
 
-def _of_days(
-    rhythm: Rhythm, days: Days, edges: NDArray[np.int64], held: NDArray[np.float64]
+def _of_parts(
+    rhythm: Rhythm, days: Days, edges: NDArray[np.int64], held: NDArray[np.float64], parts: int
 ) -> NDArray[np.float64]:
-    """Return the share of each day in all rows [days], of which bins hold these shares up to each edge [bins + 1]."""
-    made = RhythmOfDays(rhythm, days, None)
-    return np.diff(np.interp(made.before_days, made.below(edges), held))
+    """Return the share of each of some equal parts of each day in all rows [days * parts].
+
+    Args:
+        rhythm: How rows lie within bins.
+        days: The days.
+        edges: Edges of the bins [bins + 1].
+        held: Share of the rows before each [bins + 1].
+        parts: 1 for whole days, or 24 for hours.
+    """
+    # Where no value lies, a little of an even clock tells on which side a bin begins.
+    made = RhythmOfDays(_partly_even(rhythm), days, None)
+    starts = days.starts[:-1, None] + np.arange(parts) * (days.cells // parts * days.length)
+    below = np.append(made.below(starts.ravel()), made.before_days[-1])
+    return np.diff(np.interp(below, made.below(edges), held))
 
 
-def _with_clock(rhythm: Rhythm, days: Days, bins: Bins, shares: NDArray[np.float64]) -> Rhythm:
-    """Return a rhythm whose times of day are those of rows outside bins of a day or less, whose times bins tell."""
-    edges = np.array(bins.edges, dtype=np.int64)
-    narrow = np.flatnonzero((np.diff(edges) <= days.cells * days.length) & (shares > 0))
-    if not rhythm.hours or shares[narrow].sum() < _WORTH:
-        return rhythm
-    clock = rhythm.of_clock()
-    hours = np.array(rhythm.hours).reshape(WEEKDAYS, HOURS)
-    rest = clock * _shares(hours.sum(axis=1))[:, None]
-    likely = rhythm.of_days(days)
-    for code in narrow.tolist():
-        first, last = (int(d) for d in days.places(edges[code : code + 2] - [0, 1])[0])
-        inside = np.zeros_like(rest)
-        for day in range(first, last + 1):
-            ends = days.starts[day] + np.arange(days.cells + 1) * days.length
-            overlap = np.diff(np.clip(ends, edges[code], edges[code + 1])) / days.length
-            inside[days.weekdays[day]] += likely[day] * clock[days.weekdays[day]] * overlap
-        if inside.sum() > 0:
-            rest -= shares[code] * inside / inside.sum()
-    rest = np.maximum(rest, 0.0).reshape(WEEKDAYS, HOURS, -1)
-    of_hours, of_minutes = rest.sum(axis=2), rest.sum(axis=0)
-    known = of_hours.sum(axis=1, keepdims=True) > 0
-    return replace(
-        rhythm,
-        hours=tuple(np.where(known, of_hours, hours).ravel().tolist()),
-        minutes=tuple(of_minutes.ravel().tolist()) if rhythm.minutes else (),
-    )
+def _partly_even(rhythm: Rhythm) -> Rhythm:
+    def mixed(numbers: tuple[float, ...], size: int) -> tuple[float, ...]:
+        rows = np.array(numbers).reshape(-1, size)
+        return tuple((rows + _EVEN * (rows.mean(axis=1, keepdims=True) + 1e-300)).ravel().tolist())
+
+    return replace(rhythm, hours=mixed(rhythm.hours, HOURS), minutes=mixed(rhythm.minutes, 60))
 
 
 def _with_factors(rhythm: Rhythm, factors: list[NDArray[np.float64]]) -> Rhythm:
-    weekdays, month_days = (tuple(f.tolist()) for f in factors)
-    return replace(rhythm, weekdays=weekdays, month_days=month_days)
+    weekdays, month_days, *hours = (tuple(f.tolist()) for f in factors)
+    return replace(rhythm, weekdays=weekdays, month_days=month_days, hours=hours[0] if hours else ())
 
 
 def _shares(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -91,7 +91,8 @@ class RuledCompletion:
         found: dict[str, RawColumn] = {}
         left = np.arange(start, stop)
         broken: dict[str, int] = {}
-        orders, moved = self.rules.rules.order, 0
+        derived = self.rules.compiled.derived
+        orders, moved = [c for c in self.rules.rules.order if len({*c} - derived.keys()) > 1], 0
         for number in range(_ROUNDS):
             # The fewer rows are left, the more often each is tried at once.
             times = max(1, min(_MOST_AT_ONCE, _ROWS_AT_ONCE // max(left.size, 1))) if found else 1

@@ -202,3 +202,16 @@ def test_a_time_is_near_one_that_has_a_value_wherever_it_has_one():
     assert unlearned(schema) == []
     frame.loc[::5, "due"] = None
     assert rules(due=frame["due"], came=frame["came"]) is None
+
+
+def test_a_difference_of_few_values_leaves_its_times_to_be_held_near_each_other():
+    # Few numbers are drafted as categories, whose least and most say nothing of a distance.
+    stays = RNG.integers(-3, 9, N)
+
+    found = rules(admitted=DAYS, left=DAYS + stays.astype("timedelta64[D]"), stay=stays)
+
+    assert dict(found.derive) == {"stay": 'date_diff(\'day\', "admitted", "left")'}
+    assert [*found.require] == [
+        '"left" >= "admitted" - INTERVAL 3 day',
+        '"left" <= "admitted" + INTERVAL 8 day',
+    ]

@@ -23,6 +23,7 @@ def within_orders(rules: RowRules, cells: Cells, given: Collection[str]) -> dict
         given: Those whose values stay.
     """
     chains = [[n for n in chain if n not in rules.compiled.derived] for chain in rules.rules.order]
+    chains = [chain for chain in chains if len(chain) > 1]
     values: dict[str, NDArray[Any]] = {}
     present: dict[str, Flags] = {}
     for name in dict.fromkeys(n for chain in chains for n in chain):

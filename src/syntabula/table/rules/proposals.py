@@ -57,7 +57,8 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
         derive |= following(_without(cells, derive), schema)
     counts = dict(differences(_without(cells, derive), schema, table=table))
     derive |= {name: expression.text for name, expression in counts.items()}
-    counted = {frozenset(expression.columns) for expression in counts.values()}
+    # Only the bounds of numbers are read as those of a distance.
+    counted = {frozenset(e.columns) for name, e in counts.items() if isinstance(schema[name], Numeric)}
     for following in (bands, followers):
         derive |= following(_without(cells, derive), schema)
     derive |= {n: e for n, e in _sums(numbers) if n not in derive}
