@@ -128,6 +128,13 @@ class TestAtHand:
             tables = database.execute("FROM duckdb_tables()").fetchall()
         assert (held, tables) == ([(0,)], [])
 
+    def test_many_cells_have_a_database_of_their_own(self) -> None:
+        with at_hand(cells=10**6) as own, at_hand() as shared:
+            own.execute("CREATE TABLE cells AS SELECT range AS v FROM range(200000)")
+
+            assert own.execute("SELECT v FROM cells").fetchnumpy()["v"].tolist() == [*range(200_000)]
+            assert shared.execute("FROM duckdb_tables()").fetchall() == []
+
     def test_it_reaches_no_file_and_its_settings_stay(self, tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_text("a\n1\n")
         with at_hand() as database:

@@ -46,7 +46,7 @@ def connection() -> Iterator[Any]:
 
 
 @contextmanager
-def at_hand(*, memory: str | None = None) -> Iterator[Any]:
+def at_hand(*, memory: str | None = None, cells: int = 0) -> Iterator[Any]:
     """Open a connection for queries on values at hand; it reaches no file, keeps the order of rows and its settings.
 
     All of them are to one database, as opening another takes longer than most such queries. So whatever is created must
@@ -54,7 +54,13 @@ def at_hand(*, memory: str | None = None) -> Iterator[Any]:
 
     Args:
         memory: The most that the queries may take, such as "1GB", of the database for all of that limit.
+        cells: Cells to be held. A database of their own frees the memory of many, which the one for all keeps.
     """
+    if cells > 200_000:
+        with connection() as own:
+            in_order(own)
+            yield own
+        return
     database = _shared(os.getpid(), memory).cursor()
     try:
         yield database

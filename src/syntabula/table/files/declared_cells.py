@@ -234,7 +234,7 @@ def read_texts(texts: Mapping[str, Sequence[str | None]], schema: Schema) -> tup
         arrays[f"v{i}"] = object_array([text or "" for text in cells])
         arrays[f"m{i}"] = np.fromiter((text is None for text in cells), np.bool_, count=len(cells))
         selected.append(f"CASE WHEN m{i} THEN NULL ELSE v{i}::VARCHAR END")
-    with at_hand() as database:
+    with at_hand(cells=sum(map(len, texts.values()))) as database:
         database.register("texts", arrays)
         database.execute(
             f"CREATE TEMP TABLE cells AS SELECT {written_cells(selected, [*texts], schema)} FROM texts"
