@@ -7,8 +7,7 @@ night as many as those at which things begin.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -112,6 +111,10 @@ class Rhythm:
         """Parts of a day that are told apart; see `Days`."""
         return max(len(self.minutes), HOURS if self.hours else 1)
 
+    def rounded(self) -> Rhythm:
+        """Return it as a release stores it, with six digits, which are more than noise leaves."""
+        return Rhythm(*(tuple(float(f"{x:.6g}") for x in numbers) for numbers in astuple(self)))
+
     def of_days(self, days: Days) -> NDArray[np.float64]:
         """Return how likely each day is, up to a common factor [days]."""
         factors = np.array(self.weekdays)[days.weekdays] * np.array(self.month_days)[days.month_days]
@@ -124,9 +127,9 @@ class Rhythm:
             return np.ones((WEEKDAYS, 1))
         hours = np.array(self.hours).reshape(WEEKDAYS, HOURS)
         if not self.minutes:
-            return _shares(hours)
-        minutes = _shares(np.array(self.minutes).reshape(HOURS, 60))
-        return _shares((hours[:, :, None] * minutes).reshape(WEEKDAYS, HOURS * 60))
+            return proportions(hours)
+        minutes = proportions(np.array(self.minutes).reshape(HOURS, 60))
+        return proportions((hours[:, :, None] * minutes).reshape(WEEKDAYS, HOURS * 60))
 
 
 class RhythmOfDays:
@@ -252,7 +255,7 @@ def coarse_clock(roundness: Roundness, days: Days) -> NDArray[np.float64]:
         level = free & (cells % int(step) == 0)
         free &= ~level
         found[level] += share / max(int(level.sum()), 1)
-    return _shares(found)
+    return proportions(found)
 
 
 def _below(roundness: Roundness, length: int) -> Roundness | None:
@@ -265,9 +268,8 @@ def _below(roundness: Roundness, length: int) -> Roundness | None:
     return Roundness((Fraction(length), *finer), shares)
 
 
-def _shares(numbers: NDArray[np.float64] | Sequence[Sequence[float]]) -> NDArray[np.float64]:
+def proportions(given: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return rows that sum to one; even ones for rows of nothing but 0."""
-    given = np.asarray(numbers, dtype=np.float64)
     total = given.sum(axis=-1, keepdims=True)
     even = np.full_like(given, 1 / given.shape[-1])
     shares: NDArray[np.float64] = np.divide(given, total, out=even, where=total > 0)

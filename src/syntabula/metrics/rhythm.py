@@ -8,11 +8,8 @@ import numpy as np
 
 from syntabula.metrics.comparison import Comparison, Floats
 from syntabula.metrics.score import Part, Score
-
-_DAY, _HOUR, _MINUTE = 86_400_000_000, 3_600_000_000, 60_000_000
-"""In microseconds."""
-_THURSDAY = 3
-"""Weekday of 1970-01-01, from Monday on."""
+from syntabula.table.schema.calendar import month_days, weekdays
+from syntabula.table.schema.columns import MICROSECONDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +46,11 @@ def _shares(column: Floats) -> dict[str, Floats]:
     moments = column[~np.isnan(column)].astype(np.int64)
     if not moments.size:
         return {}
-    days = moments // _DAY
-    dates = days.astype("datetime64[D]")
+    days = moments // MICROSECONDS["day"]
     codes = {
-        "weekday": ((days + _THURSDAY) % 7, 7),
-        "day of the month": ((dates - dates.astype("datetime64[M]")).astype(np.int64), 31),
-        "hour": (moments // _HOUR % 24, 24),
-        "minute": (moments // _MINUTE % 60, 60),
+        "weekday": (weekdays(days), 7),
+        "day of the month": (month_days(days), 31),
+        "hour": (moments // MICROSECONDS["hour"] % 24, 24),
+        "minute": (moments // MICROSECONDS["minute"] % 60, 60),
     }
     return {kind: np.bincount(found, minlength=size) / moments.size for kind, (found, size) in codes.items()}

@@ -46,12 +46,9 @@ _STANDS_OUT = 1e-4
 
 
 def folds(column: Ordered) -> dict[str, CodeFold]:
-    """Return what is counted of a column by name; nothing for one without days."""
-    days = days_of(column)
-    if days is None:
-        return {}
+    """Return what is counted of a column with days, by name."""
     return {
-        CLOCK: CodeFold(partial(_clock_codes, column=column), WEEKDAYS * days.cells),
+        CLOCK: CodeFold(partial(_clock_codes, column=column), WEEKDAYS * days_of(column).cells),
         MONTHS: CodeFold(partial(_month_codes, column=column), MONTH_DAYS),
     }
 
@@ -104,8 +101,8 @@ class RhythmSearch:
             by_minute = self._count(
                 clock.mapped(lambda codes: codes % days.cells), days.cells, parts["minutes"]
             )
-            minutes = _plain(_minutes(by_minute, hours.sum(axis=0), expected, total))
-        return Rhythm(*factors, _plain(hours), minutes)
+            minutes = tuple(_minutes(by_minute, hours.sum(axis=0), expected, total).ravel().tolist())
+        return Rhythm(*factors, tuple(hours.ravel().tolist()), minutes)
 
     def _count(self, codes: CountedPoints, size: int, part: Fraction) -> NoisyVector:
         return self.curator(codes).histogram(range(size + 1), share=self.share * part, step=self.step)
@@ -122,7 +119,7 @@ def _hours(
         expected: Share of each hour, as far as it is known [24].
         total: Number of rows.
     """
-    given = NoisyCells(counted.values.reshape(WEEKDAYS, HOURS), counted.sigma)
+    given = _NoisyCells(counted.values.reshape(WEEKDAYS, HOURS), counted.sigma)
     hours = _without_noise(given.sums(0), expected, total)
     apart = weekdays[:, None] * hours
     both = _without_noise(given, apart, total)
@@ -154,14 +151,14 @@ def _minutes(
     by_minute = rest.sum(axis=0)
     if by_minute.sum() > 0:
         known = by_minute / by_minute.sum()
-        sums = NoisyCells(np.where(own, 0.0, given), counted.sigma).sums(0)
+        sums = _NoisyCells(np.where(own, 0.0, given), counted.sigma).sums(0)
         found = _without_noise(sums, known, float(by_minute.sum()))
         rest = rest * np.divide(found, known, out=np.zeros(60), where=known > 0)
     return np.where(own, given, rest)
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyCells:
+class _NoisyCells:
     """Noisy counts of any shape, or sums of them.
 
     Attributes:
@@ -172,13 +169,13 @@ class NoisyCells:
     values: NDArray[np.float64]
     sigma: float
 
-    def sums(self, axis: int) -> NoisyCells:
+    def sums(self, axis: int) -> _NoisyCells:
         """Return the sums along an axis."""
-        return NoisyCells(self.values.sum(axis=axis), self.sigma * self.values.shape[axis] ** 0.5)
+        return _NoisyCells(self.values.sum(axis=axis), self.sigma * self.values.shape[axis] ** 0.5)
 
 
 def _without_noise(
-    counted: NoisyCells | NoisyVector, expected: NDArray[np.float64], total: float
+    counted: _NoisyCells | NoisyVector, expected: NDArray[np.float64], total: float
 ) -> NDArray[np.float64]:
     """Return shares of all rows from noisy counts, drawn towards expected shares.
 
@@ -201,12 +198,7 @@ def _exposed(kinds: NDArray[np.int64], size: int) -> NDArray[np.float64]:
 def _relative(shares: NDArray[np.float64], kinds: NDArray[np.int64]) -> tuple[float, ...]:
     """Return the factors of kinds of days from their shares of the rows; 1 for kinds that the domain has no day of."""
     exposed = _exposed(kinds, shares.size)
-    return _plain(np.divide(shares, exposed, out=np.ones(shares.size), where=exposed > 0))
-
-
-def _plain(numbers: NDArray[np.float64]) -> tuple[float, ...]:
-    """Return numbers as a release stores them, with six digits, which are more than noise leaves."""
-    return tuple(float(f"{x:.6g}") for x in numbers.ravel().tolist())
+    return tuple(np.divide(shares, exposed, out=np.ones(shares.size), where=exposed > 0).tolist())
 
 
 def _clock_codes(points: NDArray[Any], column: Ordered) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.rhythm import HOURS, MONTH_DAYS, WEEKDAYS, Days, Rhythm, RhythmOfDays
+from syntabula.bins.rhythm import HOURS, MONTH_DAYS, WEEKDAYS, Days, Rhythm, RhythmOfDays, proportions
 from syntabula.bins.uniform import Bins
 from syntabula.models.base import Model
 from syntabula.models.recoded import one_way_of
@@ -82,12 +82,12 @@ def fitted(rhythm: Rhythm, days: Days, bins: Bins, counts: NDArray[np.float64]) 
     kinds = [(days.weekdays, WEEKDAYS), (days.month_days, MONTH_DAYS)]
     factors = [np.array(rhythm.weekdays), np.array(rhythm.month_days)]
     targets = [
-        _shares(f * np.bincount(kind, minlength=n)) for f, (kind, n) in zip(factors, kinds, strict=True)
+        proportions(f * np.bincount(kind, minlength=n)) for f, (kind, n) in zip(factors, kinds, strict=True)
     ]
     if rhythm.hours:
         kinds.append(((days.weekdays[:, None] * HOURS + np.arange(HOURS)).ravel(), WEEKDAYS * HOURS))
         factors.append(np.array(rhythm.hours))
-        targets.append(_shares(factors[-1]))
+        targets.append(proportions(factors[-1]))
     farthest = math.inf
     for _ in range(_ROUNDS):
         before, farthest = farthest, 0.0
@@ -100,7 +100,7 @@ def fitted(rhythm: Rhythm, days: Days, bins: Bins, counts: NDArray[np.float64]) 
             factors[turn] = np.clip(factors[turn] * np.clip(scale, *_FARTHEST), 0.0, _MOST)
         if farthest < _NEAR or farthest > _SETTLED * before:
             break
-    return _with_factors(rhythm, factors)
+    return _with_factors(rhythm, factors).rounded()
 
 
 def _of_parts(
@@ -133,8 +133,3 @@ def _partly_even(rhythm: Rhythm) -> Rhythm:
 def _with_factors(rhythm: Rhythm, factors: list[NDArray[np.float64]]) -> Rhythm:
     weekdays, month_days, *hours = (tuple(f.tolist()) for f in factors)
     return replace(rhythm, weekdays=weekdays, month_days=month_days, hours=hours[0] if hours else ())
-
-
-def _shares(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = numbers / max(float(numbers.sum()), 1e-300)
-    return found

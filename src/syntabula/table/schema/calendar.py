@@ -6,6 +6,7 @@ import datetime as dt
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.bins.rhythm import MONTH_DAYS, Days
 from syntabula.errors import SchemaError
@@ -14,6 +15,18 @@ from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, mi
 
 _THURSDAY = 3
 """Weekday of 1970-01-01, from Monday on."""
+
+
+def weekdays(days: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the weekday of days [n] since 1970-01-01, 0 for Monday."""
+    return (days + _THURSDAY) % 7
+
+
+def month_days(days: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of days [n] since 1970-01-01 in their month, from 0."""
+    dates = days.astype("datetime64[D]")
+    numbers: NDArray[np.int64] = (dates - dates.astype("datetime64[M]")).astype(np.int64)
+    return numbers
 
 
 @lru_cache(maxsize=64)
@@ -39,14 +52,12 @@ def days_of(column: Ordered) -> Days:
         starts = np.array([_start(day, zone, unit) for day in range(begin, end + 2)], dtype=np.int64)
     # Parts of a day are minutes, or the points of coarser columns.
     cells = min(whole, MICROSECONDS["day"] // MICROSECONDS["minute"])
-    days = numbers.astype("datetime64[D]")
-    months = days.astype("datetime64[M]")
-    of_month = (days - months.astype("datetime64[D]")).astype(np.int64)
-    is_last = (days + 1).astype("datetime64[M]") != months
+    # The day after a last one is a first one.
+    is_last = month_days(numbers + 1) == 0
     return Days(
         starts.astype(np.int64),
-        (numbers + _THURSDAY) % 7,
-        np.where(is_last, MONTH_DAYS - 1, of_month),
+        weekdays(numbers),
+        np.where(is_last, MONTH_DAYS - 1, month_days(numbers)),
         cells,
         whole // cells,
     )
