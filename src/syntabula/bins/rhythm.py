@@ -141,6 +141,7 @@ class RhythmOfDays:
         roundness: Which round numbers values are multiples of: within a minute; and in narrower bins.
 
     Attributes:
+        days: The days of the column's domain.
         before_days: How likely values before each day, and at all, are [days + 1]; see `below`.
 
     Raises:
@@ -150,7 +151,7 @@ class RhythmOfDays:
     def __init__(self, rhythm: Rhythm, days: Days, roundness: Roundness | None) -> None:
         if rhythm.cells != days.cells:
             raise SchemaError("a rhythm must divide days as the resolution of its column does")
-        self._days, self._roundness = days, roundness
+        self.days, self._roundness = days, roundness
         self._likely = rhythm.of_days(days)
         self.before_days = np.concatenate([[0.0], np.cumsum(self._likely)])
         # Sums of rounded shares may exceed one, and must not fall at the end.
@@ -164,7 +165,7 @@ class RhythmOfDays:
         index = np.asarray(codes, dtype=np.intp)
         edges = np.array(bins.edges, dtype=np.int64)
         ends = self.below(edges)
-        wide = (np.diff(edges) > self._days.length) & (np.diff(ends) > 0)
+        wide = (np.diff(edges) > self.days.length) & (np.diff(ends) > 0)
         drawn = np.empty(index.size, dtype=np.int64)
         of_wide = wide[index]
         narrow = np.flatnonzero(~of_wide)
@@ -203,7 +204,7 @@ class RhythmOfDays:
 
     def _points(self, masses: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Return the points before which these masses lie [n]."""
-        days = self._days
+        days = self.days
         day = np.clip(np.searchsorted(self.before_days, masses, side="right") - 1, 0, days.size - 1)
         rest = np.clip((masses - self.before_days[day]) / self._likely[day], 0.0, np.nextafter(1.0, 0.0))
         weekday = days.weekdays[day]
@@ -225,8 +226,8 @@ class RhythmOfDays:
 
     def below(self, points: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely values below points [n] of the domain, or at its end, are, up to a common factor."""
-        day, cell, place = self._days.places(points)
-        weekday = self._days.weekdays[day]
+        day, cell, place = self.days.places(points)
+        weekday = self.days.weekdays[day]
         low, high = self._clock[weekday, cell], self._clock[weekday, cell + 1]
         below: NDArray[np.float64] = self.before_days[day] + self._likely[day] * (
             low + (high - low) * self._below_in_cell(place)
@@ -235,7 +236,7 @@ class RhythmOfDays:
 
     def _below_in_cell(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the part of a minute's values that lie before some places in it [n]."""
-        length = self._days.length
+        length = self.days.length
         inside, back = np.unique(np.clip(places, 0, length), return_inverse=True)
         if self._within_cell is None:
             return np.asarray((inside / length)[back], dtype=np.float64)

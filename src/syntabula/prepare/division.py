@@ -11,9 +11,12 @@ from syntabula.prepare.atoms import needs_delta
 from syntabula.prepare.preparation import Preparation
 from syntabula.prepare.preprocessing import (
     LEAST_BINS,
+    LIFTS_SHARE,
+    MOST_LIFTS_SHARE,
     TIMES_SHARE,
     TYPE_SHARE,
     BinCount,
+    Part,
     Preprocessing,
     RareCategories,
     is_worth_fitting,
@@ -23,7 +26,7 @@ from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, columns_listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from syntabula.table.raw import PhysicalType
 
@@ -87,6 +90,7 @@ def prepare(
         learner_delta=learner_delta,
         weighs_codes=weighs_codes,
         parts=parts,
+        lifts=_lift_shares(parts),
     )
     if not found and not (costly or (wide and count)):
         return preparation
@@ -113,8 +117,16 @@ def prepare(
         merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
         n_labels=sum(stored.is_labels for stored in found.values()),
         parts=parts,
+        lifts=_lift_shares(parts),
         failing=sum("atoms" in asked and _may_fail(refined.get(name)) for name, asked in parts.items()),
     )
+
+
+def _lift_shares(parts: Mapping[str, Sequence[Part]]) -> dict[str, Fraction]:
+    """Return shares of columns that have a rhythm, for what their hours and weekdays tell of other columns."""
+    names = [name for name, asked in parts.items() if "rhythm" in asked]
+    each = min(LIFTS_SHARE, MOST_LIFTS_SHARE / max(len(names), 1))
+    return dict.fromkeys(names, each)
 
 
 def _require_domains(types: Mapping[str, PhysicalType]) -> None:

@@ -22,6 +22,7 @@ from syntabula.prepare.preprocessing import (
     RareCategories,
     budget_rice,
     divided,
+    lift_step,
     type_step,
 )
 from syntabula.prepare.refinement import OrderedCodes, Refinement, step_of
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 _COUNT_STEP = "count the records"
 _UNITS_STEP = "count the units by their rows"
-_CELLS_PER_COLUMN = 200
+_CELLS_PER_COLUMN, _CELLS_OF_LIFTS = 200, 1_000
 _TOLD_BY_BINS = 0.08
 """Part of the records that the bins of a column should tell from noise."""
 _TOLD = {0.02: Fraction(1, 2), 0.08: Fraction(1)}
@@ -77,6 +78,8 @@ class Preparation:
         failing: Number of columns whose frequent values may need a part of delta.
         learner_delta: Fraction of delta that is reserved for the learner, of what finding leaves.
         weighs_codes: Whether the learner measures single columns, and so tells which codes have records.
+        lifts: Share of each column of days or times for what its hours and weekdays tell of another column; it is spent
+            once a model is fitted, or by the learner where noise would hide that.
     """
 
     settings: Preprocessing
@@ -93,10 +96,11 @@ class Preparation:
     failing: int = 0
     learner_delta: Fraction = Fraction(0)
     weighs_codes: bool = True
+    lifts: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
     def share(self) -> Fraction:
-        """Fraction of the whole budget for all preprocessing."""
+        """Fraction of the whole budget for all preprocessing before a model is learned."""
         columns = (self.types, self.domains, self.refinements)
         merging = self.merging.share if self.merging else Fraction(0)
         return (
@@ -158,6 +162,11 @@ class Preparation:
         most = self.merging.most_kept + 1
         sizes = {c: min(domain.size(c), most) if c in self.large else domain.size(c) for c in domain}
         return [*steps, (merging, share)], Domain.from_sizes(sizes, domain.ordered, domain.apart)
+
+    def after_learning(self) -> list[tuple[PlannedStep, Fraction]]:
+        """Return the steps that follow learning, with their shares; see `lifts`."""
+        shares, cells = self.lifts, _CELLS_OF_LIFTS
+        return [(PlannedStep(name=lift_step(n), share=s, noisy_cells=cells), s) for n, s in shares.items()]
 
     def recoding(self, curator: Curator) -> Recoding | None:
         """Merge the rare categories of the large columns; None if there is none."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.rhythm import HOURS, MONTH_DAYS, WEEKDAYS, Rhythm, coarse_clock
-from syntabula.marginals.measurement import project_simplex
+from syntabula.marginals.shrinkage import without_noise
 from syntabula.marginals.sorted_points import CodeFold, CountedPoints, coded
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.table.schema.calendar import days_of
@@ -85,9 +85,9 @@ class RhythmSearch:
         total = float(by_weekday.values.sum())
         if total <= by_weekday.sigma * WEEKDAYS**0.5:
             return None
-        weekdays = _without_noise(by_weekday, _exposed(days.weekdays, WEEKDAYS), total)
+        weekdays = _shares(by_weekday, _exposed(days.weekdays, WEEKDAYS), total)
         by_month_day = self._count(months, MONTH_DAYS, parts["month_days"])
-        month_days = _without_noise(by_month_day, _exposed(days.month_days, MONTH_DAYS), total)
+        month_days = _shares(by_month_day, _exposed(days.month_days, MONTH_DAYS), total)
         factors = _relative(weekdays, days.weekdays), _relative(month_days, days.month_days)
         if days.cells == 1:
             return Rhythm(*factors)
@@ -120,9 +120,9 @@ def _hours(
         total: Number of rows.
     """
     given = _NoisyCells(counted.values.reshape(WEEKDAYS, HOURS), counted.sigma)
-    hours = _without_noise(given.sums(0), expected, total)
+    hours = _shares(given.sums(0), expected, total)
     apart = weekdays[:, None] * hours
-    both = _without_noise(given, apart, total)
+    both = _shares(given, apart, total)
     # Sums are nearer than their parts, of which noise hides the small ones.
     held = both.sum(axis=1, keepdims=True)
     return np.where(held > 0, both * weekdays[:, None] / np.where(held > 0, held, 1.0), apart)
@@ -152,7 +152,7 @@ def _minutes(
     if by_minute.sum() > 0:
         known = by_minute / by_minute.sum()
         sums = _NoisyCells(np.where(own, 0.0, given), counted.sigma).sums(0)
-        found = _without_noise(sums, known, float(by_minute.sum()))
+        found = _shares(sums, known, float(by_minute.sum()))
         rest = rest * np.divide(found, known, out=np.zeros(60), where=known > 0)
     return np.where(own, given, rest)
 
@@ -174,7 +174,7 @@ class _NoisyCells:
         return _NoisyCells(self.values.sum(axis=axis), self.sigma * self.values.shape[axis] ** 0.5)
 
 
-def _without_noise(
+def _shares(
     counted: _NoisyCells | NoisyVector, expected: NDArray[np.float64], total: float
 ) -> NDArray[np.float64]:
     """Return shares of all rows from noisy counts, drawn towards expected shares.
@@ -184,10 +184,7 @@ def _without_noise(
         expected: Shares that sum to one, in the shape of the counts.
         total: Number of rows, above 0.
     """
-    apart = counted.values - expected * total
-    size = float(np.square(apart).sum())
-    kept = max(1 - (apart.size - 1) * counted.sigma**2 / size, 0.0) if size > 0 else 0.0
-    return project_simplex(expected * total + kept * apart, total) / total
+    return without_noise(counted.values, counted.sigma, expected * total) / total
 
 
 def _exposed(kinds: NDArray[np.int64], size: int) -> NDArray[np.float64]:

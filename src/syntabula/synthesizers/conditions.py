@@ -22,6 +22,7 @@ from syntabula.models.restricted import Restricted
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
+from syntabula.table.coding.finer_codes import finer_codes
 from syntabula.table.coding.values_within import follow_each_other
 from syntabula.table.files.pieces import together
 from syntabula.table.raw import RawColumn
@@ -77,18 +78,10 @@ class Conditions:
             if name in codec.bins:
                 cuts[name] = _cut(codec, name, wanted)
             satisfying[name] = _satisfying(column, wanted, cuts.get(name))
-        finer = replace(
-            codec,
-            bins={**codec.bins, **{n: p.bins for n, p in cuts.items()}},
-            spreads={**codec.spreads, **{n: p.spread for n, p in cuts.items() if p.spread is not None}},
-        )
+        finer, maps, shares = finer_codes(codec, cuts, told=True)
         weights = {n: mask.astype(np.float64) for n, mask in satisfying.items()}
-        maps, shares = {}, {}
-        for name, parts in cuts.items():
-            n_apart = codec.schema[name].n_apart  # the last codes of both codecs
-            own = codec.bins[name].size + np.arange(n_apart)
-            maps[name] = np.append(parts.whole, own).astype(np.intp)
-            shares[name] = weights[name] * np.append(parts.shares, np.ones(n_apart))
+        for name, share in shares.items():
+            shares[name] = weights[name] * share
             weights[name] = np.minimum(np.bincount(maps[name], shares[name]), 1.0)
         return cls(finer, Recoding(finer.domain, maps, shares), weights, of_all)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.bins.lift import KINDS, Calendar
 from syntabula.bins.rhythm import HOURS, MONTH_DAYS, WEEKDAYS, Days, Rhythm, RhythmOfDays, proportions
 from syntabula.bins.uniform import Bins
 from syntabula.models.base import Model
@@ -101,6 +102,29 @@ def fitted(rhythm: Rhythm, days: Days, bins: Bins, counts: NDArray[np.float64]) 
         if farthest < _NEAR or farthest > _SETTLED * before:
             break
     return _with_factors(rhythm, factors).rounded()
+
+
+def shares_of_kinds(
+    codec: Codec, name: str, calendar: Calendar, counts: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the share of each weekday or hour in rows of a column's bins, as its rhythm makes it [7 or 24].
+
+    Args:
+        codec: Has the column, its bins and its rhythm.
+        name: The column.
+        calendar: Whether weekdays or hours are asked for.
+        counts: Number of rows of each bin [bins]; even over the domain if there are none.
+    """
+    column, bins = codec.schema[name], codec.bins[name]
+    assert isinstance(column, Ordered)
+    days, edges = days_of(column), np.array(bins.edges, dtype=np.int64)
+    counts = counts if counts.sum() > 0 else np.diff(edges).astype(np.float64)
+    held = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
+    parts = HOURS if calendar == "hour" else 1
+    of_parts = _of_parts(codec.rhythms[name], days, edges, held, parts)
+    kinds = np.tile(np.arange(HOURS), days.size) if calendar == "hour" else days.weekdays
+    shares = np.bincount(kinds, np.maximum(of_parts, 0.0), minlength=KINDS[calendar])
+    return shares.astype(np.float64)
 
 
 def _of_parts(

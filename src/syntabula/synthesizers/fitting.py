@@ -216,17 +216,32 @@ def fit_table(
         check_memory(method, codec, prepared)
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.
-    engine, coercions, encoded_units = encoded(
-        method, table, codec, units, strict=strict, found=found, let_go=owned and judging is None
+    calendars = [name for name in prepared.lifts if name in codec.rhythms]
+    coded = encoded(
+        method,
+        table,
+        codec,
+        units,
+        strict=strict,
+        found=found,
+        let_go=owned and judging is None,
+        calendars=calendars,
     )
-    for sentence in coercions.describe():
+    for sentence in coded.coercions.describe():
         warn_caller(CoercionWarning(sentence))
-    doors = Doors(Curator(engine, ledger, noise, encoded_units), partial(_texts, codec))
+    doors = Doors(Curator(coded.engine, ledger, noise, coded.units), partial(_texts, codec))
+    lifts = None
+    if coded.with_calendars is not None:
+        from syntabula.synthesizers.calendar_lifts import LiftSearch
+
+        n_rows = source.n_rows if is_exact else 0.0 if counted is None else float(counted.values[0])
+        curator = Curator(coded.with_calendars, ledger, noise, coded.units)
+        lifts = LiftSearch(codec, curator, prepared.lifts, n_rows)
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(
         doors.recoded(recoding) if recoding else doors,
         # This includes what preprocessing did not need.
-        share=ledger.remaining_share - (judging.share if judging else 0),
+        share=ledger.remaining_share - (judging.share if judging else 0) - (lifts.share if lifts else 0),
         progress=lambda step, done: report(step, _ENCODED + (1 - _ENCODED) * done),
     )
     if recoding:
@@ -237,6 +252,8 @@ def fit_table(
         from syntabula.synthesizers.fitted_rhythms import with_fitted_rhythms
 
         codec = with_fitted_rhythms(codec, model)
+    if lifts:
+        codec = lifts.found(codec, model)
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
     if judging:

@@ -16,6 +16,7 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel, one_way_of
 from syntabula.table.coding.codec import Codec
+from syntabula.table.coding.finer_codes import finer_codes
 from syntabula.table.schema.columns import Ordered
 
 PARTS = 8
@@ -224,14 +225,7 @@ def with_joined_bins(codec: Codec, model: Model) -> tuple[Codec, Model]:
             found[name] = parts
     if not found:
         return codec, model
-    finer = replace(codec, bins={**codec.bins, **{name: parts.bins for name, parts in found.items()}})
-    maps, shares = {}, {}
-    for name, parts in found.items():
-        # The last codes of both codecs are those of texts beside the values, and of missing cells.
-        n_apart = codec.schema[name].n_apart
-        own = codec.bins[name].size + np.arange(n_apart)
-        maps[name] = np.append(parts.whole, own).astype(np.intp)
-        shares[name] = np.append(parts.shares, np.ones(n_apart))
+    finer, maps, shares = finer_codes(codec, found, told=False)
     recoding = Recoding(finer.domain, maps, shares)
     if isinstance(model, RecodedModel):
         return finer, RecodedModel(model.inner, recoding.then(model.recoding))

@@ -319,13 +319,13 @@ def unit_of(schema: Schema | None) -> Unit:
 def planned_fit(
     method: Settings, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None
 ) -> Plan:
-    """Return the plan of a fit whose columns have these codes; `budget` is the method's budget as `prepared` returns
-    it."""
+    """Return the plan of a fit whose columns have these codes; `budget` is as `prepared` returns it."""
     budget = prepared.budget(budget_of(method)) if budget is None else budget
     n_columns = len(codec.schema.columns)
     shared, domain = prepared.planned(codec.domain)
-    learning = Fraction(1) - prepared.share
-    shared += [(step, step.share * learning) for step in method.learner.plan(domain, n_rows)]
+    after = prepared.after_learning()
+    learning = 1 - prepared.share - sum((share for _, share in after), Fraction(0))
+    shared += [(step, step.share * learning) for step in method.learner.plan(domain, n_rows)] + after
     steps = []
     for position, (step, share) in enumerate(shared):
         seconds = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL * (step.cells > 0) + step.seconds

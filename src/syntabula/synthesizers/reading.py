@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, warn_caller
 from syntabula.marginals.counting import CountingEngine, engine_for
+from syntabula.marginals.domain import EncodedTable
 from syntabula.privacy.units import LateUnits, Units
 from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
@@ -188,6 +189,24 @@ def _tell_of_rules(broken: Sequence[str], clipped: dict[str, int], *, strict: bo
         warn_caller(CoercionWarning(sentence))
 
 
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A table in the codes of a codec.
+
+    Attributes:
+        engine: Counts it.
+        coercions: What did not fit the codec.
+        units: Whom the records are about, if a schema names units.
+        with_calendars: Counts it with the weekdays and hours of some columns (`table.coding.calendar_codes`); None if
+            there are none.
+    """
+
+    engine: CountingEngine
+    coercions: Coercions
+    units: Units | LateUnits | None
+    with_calendars: CountingEngine | None
+
+
 def encoded(
     method: Settings,
     table: RawTable | RawParts,
@@ -197,24 +216,36 @@ def encoded(
     strict: bool,
     found: Collection[str],
     let_go: bool,
-) -> tuple[CountingEngine, Coercions, Units | LateUnits | None]:
-    """Return the engine that counts the encoded table, what did not fit the codec, and the units of its records.
+    calendars: Sequence[str] = (),
+) -> Encoded:
+    """Return the encoded table, as an engine counts it.
 
     Of a table in parts, all pairs of columns are counted now, in the pass that finds what does not fit. With `let_go`, a
-    table in memory is empty afterwards.
+    table in memory is empty afterwards. `calendars` are the columns whose weekdays and hours may be counted, too.
     """
+    limit = method.memory_mb
     if isinstance(table, RawTable):
-        rows, coercions = codec.encode(table, strict=strict, found=found, let_go=let_go)
+        if calendars:
+            from syntabula.table.coding.calendar_codes import encoded_with_calendars
+
+            every, coercions = encoded_with_calendars(
+                codec, calendars, table, strict=strict, found=found, let_go=let_go
+            )
+            rows = EncodedTable(codec.domain, every.codes[: len(codec.domain)])
+        else:
+            rows, coercions = codec.encode(table, strict=strict, found=found, let_go=let_go)
+            every = rows
         if let_go:
             table.columns.clear()
         if isinstance(units, Units) and coercions.kept is not None:
             units = units.take(coercions.kept)
-        return engine_for(rows, limit_mb=method.memory_mb), coercions, units
+        with_calendars = engine_for(every, limit_mb=limit) if calendars else None
+        return Encoded(engine_for(rows, limit_mb=limit), coercions, units, with_calendars)
     from syntabula.marginals.passes import PassEngine
     from syntabula.table.parts.encoded_parts import EncodedParts
 
     parts = EncodedParts(table, codec, found)
-    engine = PassEngine(parts, codec.domain, limit_mb=method.memory_mb)
+    engine = PassEngine(parts, codec.domain, limit_mb=limit)
     engine.read()
     # Most methods ask for nothing further, and have the memory for themselves.
     table.end_processes()
@@ -223,7 +254,15 @@ def encoded(
         parts.coercions.require_none()
     if isinstance(units, LateUnits) and parts.coercions.records_left_out:
         units = replace(units, read=partial(_units_left, units, parts))
-    return engine, parts.coercions, units
+    with_calendars = None
+    if calendars:
+        from syntabula.table.coding.calendar_codes import calendar_domain
+
+        # Whether anything is asked of it is known later; then that is a pass of its own.
+        coded = EncodedParts(table, codec, found, calendars)
+        domain = calendar_domain(codec, calendars)
+        with_calendars = PassEngine(coded, domain, limit_mb=limit, keep_ways=0)
+    return Encoded(engine, parts.coercions, units, with_calendars)
 
 
 def _units_left(units: LateUnits, parts: EncodedParts) -> Units:

@@ -32,6 +32,7 @@ from syntabula.table.schema.columns import Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from syntabula.bins.lift import Lifts
     from syntabula.bins.rhythm import Rhythm, RhythmOfDays
     from syntabula.table.coding.unit_sizes import UnitSizes
     from syntabula.table.coding.values_within import Within
@@ -52,6 +53,7 @@ class Codec:
         roundness: Which round numbers the values of some other of these columns are multiples of.
         rhythms: Which weekdays and times of day are frequent in some columns of days and times.
         unit_sizes: How many rows synthetic units have, if the schema names a unit; one each by default.
+        lifts: How much more frequent these are beside some codes of another column.
 
     Raises:
         SchemaError: If nothing is left to learn, or bins are missing, superfluous or do not span the domain.
@@ -63,6 +65,7 @@ class Codec:
     roundness: Mapping[str, Roundness] = field(default_factory=dict, repr=False)
     rhythms: Mapping[str, Rhythm] = field(default_factory=dict, repr=False)
     unit_sizes: UnitSizes | None = None
+    lifts: Mapping[str, Lifts] = field(default_factory=dict, repr=False)
     domain: Domain = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -95,6 +98,11 @@ class Codec:
             raise SchemaError("the schema has no column to learn from; declare one that is not an identifier")
         apart = {n: c.n_apart for n, c in self._learned().items() if c.n_apart}
         object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes), apart))
+        object.__setattr__(self, "lifts", MappingProxyType(dict(self.lifts)))
+        for name, lifts in self.lifts.items():
+            fitting = all(len(x.groups) == sizes.get(x.column) and x.column != name for x in lifts.lifts)
+            if name not in self.rhythms or len(lifts.shares) != self.bins[name].size or not fitting:
+                raise SchemaError(f"the lifts of column {name!r} do not fit its bins or the other columns")
 
     @classmethod
     def plan(
@@ -247,10 +255,13 @@ class Codec:
     ) -> dict[str, InBins]:
         """Return the bins of each ordered column's rows; arguments are those of `decode`."""
         groups = drawn_apart or {}
-        return {
-            n: InBins.of(self.schema[n], table.column(n), bins, self.within(n), groups.get(n))
-            for n, bins in self.bins.items()
-        }
+        found = {}
+        for name, bins in self.bins.items():
+            lifts = self.lifts.get(name)
+            beside = () if lifts is None else tuple(table.column(lift.column) for lift in lifts.lifts)
+            column, codes, within = self.schema[name], table.column(name), self.within(name)
+            found[name] = InBins.of(column, codes, bins, within, groups.get(name), lifts, beside)
+        return found
 
     def within(self, name: str) -> Within | None:
         """Return how the values of a column lie within its bins; None if evenly."""
@@ -295,7 +306,8 @@ class Codec:
         rounds = {n: [list(map(str, r.steps)), list(r.shares)] for n, r in self.roundness.items()}
         rhythms = {n: asdict(rhythm) for n, rhythm in self.rhythms.items()}
         sizes = None if self.unit_sizes is None else list(self.unit_sizes.shares)
-        optional = {"spreads": spreads, "roundness": rounds, "rhythms": rhythms, "unit_sizes": sizes}
+        lifts = {n: asdict(of_times) for n, of_times in self.lifts.items()}
+        optional = dict(zip(_OPTIONAL, (spreads, rounds, rhythms, sizes, lifts), strict=True))
         stated = {key: value for key, value in optional.items() if value}
         return {"schema": self.schema.to_json(), "cuts": cuts, **stated}
 
@@ -311,11 +323,9 @@ class Codec:
         Raises:
             SchemaError: On anything else.
         """
-        optional = {"spreads", "roundness", "rhythms", "unit_sizes"}
-        if not isinstance(document, Mapping) or set(document) - optional != {"schema", "cuts"}:
+        if not isinstance(document, Mapping) or set(document) - {*_OPTIONAL} != {"schema", "cuts"}:
             raise SchemaError(
-                "a codec must be a mapping with the keys 'schema', 'cuts' and optionally 'spreads', 'roundness', "
-                "'rhythms' and 'unit_sizes'"
+                f"a codec must be a mapping with the keys 'schema', 'cuts' and optionally {', '.join(_OPTIONAL)}"
             )
         schema = Schema.from_json(document["schema"])
         if learned is not None:
@@ -327,7 +337,7 @@ class Codec:
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
             rounds = msgspec.convert(document.get("roundness", {}), dict[str, tuple[list[str], list[float]]])
             roundness = {n: Roundness(tuple(map(_fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
-            rhythms = _rhythms(document.get("rhythms", {}))
+            rhythms, lifts = _rhythms(document.get("rhythms", {}), document.get("lifts", {}))
             shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
         except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
             raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
@@ -341,7 +351,7 @@ class Codec:
 
             sizes = UnitSizes(shares)
         spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
-        return cls(schema, bins, spreads, roundness, rhythms, sizes)
+        return cls(schema, bins, spreads, roundness, rhythms, sizes, lifts)
 
     def outcomes(self) -> dict[str, str]:
         """Return what happens to a cell of each column that holds no value of its domain, by the declaration alone."""
@@ -351,13 +361,14 @@ class Codec:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
 
 
-def _rhythms(document: Any) -> dict[str, Rhythm]:
-    """Read stored rhythms; raises ValidationError or SchemaError for anything else."""
-    if not document:
-        return {}
+def _rhythms(rhythms: Any, lifts: Any) -> tuple[dict[str, Rhythm], dict[str, Lifts]]:
+    """Read stored rhythms and lifts; raises ValidationError or SchemaError for anything else."""
+    if not rhythms and not lifts:
+        return {}, {}
+    from syntabula.bins.lift import Lifts
     from syntabula.bins.rhythm import Rhythm
 
-    return msgspec.convert(document, dict[str, Rhythm])
+    return msgspec.convert(rhythms, dict[str, Rhythm]), msgspec.convert(lifts, dict[str, Lifts])
 
 
 def _fraction(text: str) -> Fraction:
@@ -367,4 +378,5 @@ def _fraction(text: str) -> Fraction:
     return Fraction(text)
 
 
+_OPTIONAL = ("spreads", "roundness", "rhythms", "unit_sizes", "lifts")
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)

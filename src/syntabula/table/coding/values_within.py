@@ -25,6 +25,7 @@ from syntabula.table.raw import RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import Column, Ordered
 
 if TYPE_CHECKING:
+    from syntabula.bins.lift import Lifts
     from syntabula.bins.rhythm import RhythmOfDays
     from syntabula.bins.roundness import Roundness
 
@@ -59,6 +60,8 @@ class InBins:
         within: How values lie within them; evenly if None.
         groups: Group of each bin, within which bins were drawn apart from other columns; None if all were drawn as they
             are.
+        lifts: How much more frequent some times are beside codes of other columns, if the values have a rhythm.
+        others: The codes of these columns [n] each.
     """
 
     column: Ordered
@@ -68,6 +71,8 @@ class InBins:
     bins: Bins
     within: Within | None
     groups: NDArray[np.intp] | None = None
+    lifts: Lifts | None = None
+    others: tuple[NDArray[Any], ...] = ()
 
     @classmethod
     def of(
@@ -77,10 +82,12 @@ class InBins:
         bins: Bins,
         within: Within | None,
         groups: NDArray[np.intp] | None = None,
+        lifts: Lifts | None = None,
+        others: tuple[NDArray[Any], ...] = (),
     ) -> InBins:
         """Read the codes of an ordered column [n]; groups are those of all its codes."""
         assert isinstance(column, Ordered)
-        return cls(column, *present_codes(column, codes, bins), bins, within, groups)
+        return cls(column, *present_codes(column, codes, bins), bins, within, groups, lifts, others)
 
     def grouped(self) -> tuple[NDArray[Any], int]:
         """Return the group of each row [n], and how many there are; groups rise with the bins."""
@@ -112,6 +119,11 @@ class InBins:
                 points = normal_within(self.bins, self.within, index, rng)
             case _:
                 points = self.within.within(self.bins, index, rng)
+        if self.lifts is not None:
+            from syntabula.bins.rhythm import RhythmOfDays
+
+            assert isinstance(self.within, RhythmOfDays)
+            points = self.lifts.redrawn(points, self.bins, index, self.within, self.others, rng)
         return points
 
 

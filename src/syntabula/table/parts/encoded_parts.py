@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.parts import Fold, State
+from syntabula.table.coding.calendar_codes import encoded_with_calendars
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
@@ -28,13 +29,17 @@ class EncodedParts:
         raw: The table.
         codec: Encodes each record by itself, so parts do not matter.
         found: Columns whose domains were found; see `Codec.encode`.
+        calendars: Columns whose weekdays and hours have codes, too.
 
     Attributes:
         coercions: What did not fit the codec, in the first pass; None before it.
     """
 
-    def __init__(self, raw: RawParts, codec: Codec, found: Collection[str] = ()) -> None:
+    def __init__(
+        self, raw: RawParts, codec: Codec, found: Collection[str] = (), calendars: Sequence[str] = ()
+    ) -> None:
         self._raw = raw
+        self._calendars = tuple(calendars)
         self._codec = codec
         self._found = frozenset(found)
         self.coercions: Coercions | None = None
@@ -46,7 +51,7 @@ class EncodedParts:
 
     def fold(self, fold: Fold[EncodedTable]) -> State:
         """Return the state of all records, in one pass."""
-        encoding = EncodeFold(self._codec, fold, self._found)
+        encoding = EncodeFold(self._codec, fold, self._found, self._calendars)
         state = self._raw.fold(encoding)
         self.coercions = encoding.coercions(state)
         return encoding.inner(state)
@@ -54,7 +59,7 @@ class EncodedParts:
     def pieces(self) -> Iterator[EncodedTable]:
         """Yield the records piece by piece, in this process."""
         for table in self._raw.pieces():
-            yield self._codec.encode(table)[0]
+            yield encoded_with_calendars(self._codec, self._calendars, table)[0]
 
     def left(self) -> NDArray[np.bool_]:
         """Return for each raw record whether it is encoded, or left out; takes a pass."""
@@ -73,11 +78,13 @@ class EncodeFold(Fold[RawTable]):
         codec: The codec.
         fold: What is asked of the codes.
         found: Columns whose domains were found; values that these leave out are not counted.
+        calendars: Columns whose weekdays and hours have codes, too.
     """
 
     codec: Codec
     fold: Fold[EncodedTable]
     found: frozenset[str] = frozenset()
+    calendars: tuple[str, ...] = ()
 
     def start(self) -> State:
         """Return the state of no records."""
@@ -92,7 +99,7 @@ class EncodeFold(Fold[RawTable]):
 
     def add(self, state: State, part: RawTable) -> None:
         """Add the records of a part."""
-        encoded, coercions = self.codec.encode(part, found=self.found)
+        encoded, coercions = encoded_with_calendars(self.codec, self.calendars, part, found=self.found)
         self.fold.add(self.inner(state), encoded)
         for position, name in enumerate(self.codec.domain):
             for row, kind in enumerate(_KINDS):

@@ -1,0 +1,216 @@
+"""How much more frequent hours of the day, or weekdays, are in rows with some codes of another column.
+
+A bin of a few weeks says nothing of them, and so neither does what a model knows of the bin and the other columns. The
+lift of a time in a group of codes is its share of that group's rows over its share of all rows: P(t, g) / (P(t) P(g)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.bins.rhythm import HOURS, WEEKDAYS, Days, RhythmOfDays
+from syntabula.bins.uniform import Bins, Parts
+from syntabula.errors import SchemaError
+
+Calendar = Literal["weekday", "hour"]
+KINDS: dict[Calendar, int] = {"weekday": WEEKDAYS, "hour": HOURS}
+"""Number of kinds of time of each calendar."""
+
+_ROUNDS = 100
+"""Draws of a time at most; where twenty are needed on average, one time in two hundred takes more."""
+_AT_ONCE = 65_536
+"""Rows whose largest lift is found at once."""
+_LEAST_DAYS: dict[Calendar, int] = {"weekday": WEEKDAYS, "hour": 1}
+"""Days that a bin must last to hold all kinds of time."""
+
+
+@dataclass(frozen=True)
+class Lift:
+    """Lifts of the hours or weekdays of a column in groups of another column's codes.
+
+    Attributes:
+        calendar: Whether they are those of hours or of weekdays.
+        column: The other column.
+        groups: Group of each of its codes.
+        factors: Lift of each kind of time in each group [groups, kinds].
+
+    Raises:
+        SchemaError: If the numbers do not fit together, or a lift is not above 0.
+    """
+
+    calendar: Calendar
+    column: str
+    groups: tuple[int, ...]
+    factors: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        wrong = (
+            any(not 0 <= group < len(self.factors) for group in self.groups)
+            or any(len(row) != KINDS[self.calendar] for row in self.factors)
+            or any(not 0 < x < math.inf for row in self.factors for x in row)
+        )
+        if wrong:
+            raise SchemaError(
+                f"the lifts of times beside column {self.column!r} do not fit its codes, or are not above 0"
+            )
+
+    def over(self, codes: NDArray[np.intp]) -> Self:
+        """Return it over finer codes of the other column, given the present code of each of them."""
+        return replace(self, groups=tuple(np.array(self.groups)[codes].tolist()))
+
+
+@dataclass(frozen=True)
+class Lifts:
+    """The lifts of a column's times.
+
+    Attributes:
+        lifts: The lifts; those of several columns are multiplied.
+        cuts: Inner edges of the bins that the model knows; those of a codec may be parts of them.
+        shares: Probability that a value of such a bin lies in each bin of the codec [bins].
+
+    Raises:
+        SchemaError: If a share is none.
+    """
+
+    lifts: tuple[Lift, ...]
+    cuts: tuple[int, ...]
+    shares: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if any(not 0 <= share <= 1 for share in self.shares):
+            raise SchemaError("the shares of a column with lifts are not from 0 to 1")
+
+    def finer(self, parts: Parts, *, told: bool) -> Self:
+        """Return the same lifts over parts of the codec's bins.
+
+        Args:
+            parts: The parts.
+            told: Whether it is known in which part a value lies, and not only in which bin of the model.
+        """
+        cuts = sorted({*self.cuts, *(int(c) for c in parts.bins.cuts)}) if told else self.cuts
+        wide = _wide_bins(parts.bins, cuts)
+        shares = np.array(self.shares)[parts.whole] * parts.shares
+        held = np.bincount(wide, shares)[wide]
+        shares = np.divide(shares, held, out=np.zeros(shares.size), where=held > 0)
+        return replace(self, cuts=tuple(cuts), shares=tuple(np.minimum(shares, 1.0).tolist()))
+
+    def redrawn(
+        self,
+        points: NDArray[np.int64],
+        bins: Bins,
+        index: NDArray[np.intp],
+        within: RhythmOfDays,
+        codes: Sequence[NDArray[Any]],
+        rng: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """Return points that are drawn again until times are as frequent as lifts say.
+
+        This is rejection sampling (von Neumann, 1951): a point is kept with its lift over the largest of its row. Bins
+        of the model that do not hold all kinds of time say more than a lift does, and their points stay.
+
+        Args:
+            points: A point of each row's bin [n], drawn by `within`.
+            bins: The codec's bins.
+            index: Bin of each row [n].
+            within: How values lie within the bins.
+            codes: Each lift's codes of the other column [n].
+            rng: Source of ordinary randomness.
+        """
+        known = Bins((bins.edges[0], *self.cuts, bins.edges[-1]), integer=True)
+        wide = _wide_bins(bins, self.cuts)
+        found, of_calendars = points.copy(), []
+        for calendar in dict.fromkeys(lift.calendar for lift in self.lifts):
+            has_choice = with_all_kinds(known, within.days, calendar)[wide[index]]
+            pairs = [pair for pair in zip(self.lifts, codes, strict=True) if pair[0].calendar == calendar]
+            of_calendars.append(_Chances.of(calendar, pairs, has_choice))
+        rows = np.arange(points.size)
+        for _ in range(_ROUNDS):
+            chance = np.ones(rows.size)
+            for chances in of_calendars:
+                chance *= chances.at(rows, kinds_of(within.days, found[rows], chances.calendar))
+            rows = rows[rng.random(rows.size) >= chance]
+            if not rows.size:
+                break
+            found[rows] = within.within(bins, self._parts(wide, index[rows], rng), rng)
+        return found
+
+    def _parts(
+        self, wide: NDArray[np.intp], index: NDArray[np.intp], rng: np.random.Generator
+    ) -> NDArray[np.intp]:
+        """Draw another part of the model's bin for each part [n]."""
+        below = np.concatenate([[0.0], np.cumsum(self.shares)])
+        first = np.searchsorted(wide, wide[index], side="left")
+        last = np.searchsorted(wide, wide[index], side="right")
+        masses = below[first] + (below[last] - below[first]) * rng.random(index.size)
+        drawn = np.searchsorted(below, masses, side="right") - 1
+        found: NDArray[np.intp] = np.clip(drawn, first, last - 1)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Chances:
+    """The chance with which a row keeps a drawn time, for one calendar.
+
+    Attributes:
+        calendar: The calendar.
+        factors: Lifts of each kind of time, of one other column each [groups, kinds].
+        groups: Group of each row, for each of them [n].
+        most: Largest product of a row's lifts [n].
+        has_choice: Which rows have a choice [n].
+    """
+
+    calendar: Calendar
+    factors: list[NDArray[np.float32]]
+    groups: list[NDArray[np.intp]]
+    most: NDArray[np.float32]
+    has_choice: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, calendar: Calendar, pairs: Sequence[tuple[Lift, NDArray[Any]]], has_choice: NDArray[np.bool_]
+    ) -> Self:
+        factors = [np.array(lift.factors, dtype=np.float32) for lift, _ in pairs]
+        groups = [np.array(lift.groups)[codes] for lift, codes in pairs]
+        most = np.empty(has_choice.size, np.float32)
+        for start in range(0, most.size, _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            product = factors[0][groups[0][some]]
+            for own, group in zip(factors[1:], groups[1:], strict=True):
+                product *= own[group[some]]
+            most[some] = product.max(axis=1)
+        return cls(calendar, factors, groups, most, has_choice)
+
+    def at(self, rows: NDArray[np.intp], kinds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the chance of some rows [m] with times of these kinds [m]."""
+        product = np.ones(rows.size)
+        for own, group in zip(self.factors, self.groups, strict=True):
+            product *= own[group[rows], kinds]
+        found: NDArray[np.float64] = np.where(self.has_choice[rows], product / self.most[rows], 1.0)
+        return found
+
+
+def kinds_of(days: Days, points: NDArray[Any], calendar: Calendar) -> NDArray[np.int64]:
+    """Return the weekday, 0 for Monday, or the hour of points [n] of the domain."""
+    day, cell, _ = days.places(points)
+    return days.weekdays[day] if calendar == "weekday" else cell // max(days.cells // HOURS, 1)
+
+
+def with_all_kinds(bins: Bins, days: Days, calendar: Calendar) -> NDArray[np.bool_]:
+    """Return which bins last long enough to hold all kinds of time [bins]."""
+    if calendar == "hour" and days.cells < HOURS:
+        return np.zeros(bins.size, np.bool_)
+    widths = np.diff(np.array(bins.edges, dtype=np.int64))
+    found: NDArray[np.bool_] = widths >= _LEAST_DAYS[calendar] * days.cells * days.length
+    return found
+
+
+def _wide_bins(parts: Bins, cuts: Sequence[int]) -> NDArray[np.intp]:
+    """Return the bin between cuts in which each part lies [parts]."""
+    starts = np.array(parts.edges[:-1], dtype=np.int64)
+    return np.searchsorted(np.array(cuts, dtype=np.int64), starts, side="right")

@@ -1,0 +1,182 @@
+"""What hours and weekdays tell of other columns, from a table to a release."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import SchemaError
+from syntabula.prepare.preprocessing import LIFTS_SHARE, lift_step
+from syntabula.synthesizers.fitted_lifts import LiftFit, even_groups
+from syntabula.table.coding.calendar_codes import calendar_column, calendar_domain, encoded_with_calendars
+from syntabula.table.coding.codec import Codec
+from syntabula.table.read import read
+
+N = 12_000
+
+
+def visits(n: int = N) -> pd.DataFrame:
+    """Visits to a shop, most of them on weekends, and to its page, most of them at night; and the amounts."""
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 730, n)
+    shop = rng.random(n) < np.where(day % 7 < 2, 0.8, 0.2)
+    hour = np.where(shop, rng.integers(9, 18, n), (rng.integers(17, 30, n)) % 24)
+    # The first day is a Saturday.
+    at = pd.Timestamp("2022-01-01") + pd.to_timedelta(day * 24 + hour, unit="h")
+    amount = np.round(rng.gamma(2, 20, n) * np.where(hour < 12, 2, 1), 2)
+    frame = pd.DataFrame({"at": at, "place": np.where(shop, "shop", "page"), "amount": amount})
+    return frame.assign(region=rng.choice(list("abc"), n), at=at.astype("datetime64[s]"))
+
+
+def told(frame: pd.DataFrame) -> tuple[float, float, float]:
+    """Return the share of visits to the shop on weekends, by night, and the amounts before noon over those after it."""
+    at, shop = pd.to_datetime(frame["at"]).dt, frame["place"] == "shop"
+    amount = frame["amount"].astype(float)
+    early = amount[at.hour < 12].mean() / amount[at.hour >= 12].mean()
+    return shop[at.day_of_week > 4].mean(), shop[(at.hour > 18) | (at.hour < 6)].mean(), early
+
+
+@pytest.mark.parametrize(("epsilon", "error"), [(1.0, 0.2), (math.inf, 0.1)])
+def test_hours_and_weekdays_follow_other_columns(epsilon, error):
+    frame = visits()
+
+    release = st.MST(epsilon=epsilon, delta=0.0 if epsilon == math.inf else 1e-6, seed=1).fit(frame)
+
+    weekend, night, early = told(release.sample(N, seed=1))
+    real = told(frame)
+    assert abs(weekend - real[0]) < error
+    assert abs(night - real[1]) < error
+    # Without them both are the share of the shop, .37, and amounts are alike.
+    assert early > 1.25
+    apart = replace(release.codec, lifts={})
+    rows = release.model.sample(N, np.random.default_rng(0))
+    cells = apart.decode(rows, np.random.default_rng(0))
+    plain = {name: cells[name].values for name in ("place", "amount")}
+    without = told(pd.DataFrame({"at": cells["at"].values.astype("datetime64[us]"), **plain}))
+    assert abs(without[0] - real[0]) > 0.3
+
+
+def test_a_release_keeps_them(tmp_path):
+    release = st.MST(epsilon=3.0, delta=1e-6, seed=1).fit(visits(4_000))
+    assert {lift.column for lift in release.codec.lifts["at"].lifts} >= {"place"}
+
+    release.save(tmp_path / "r.syn")
+    loaded = st.load(tmp_path / "r.syn")
+
+    assert loaded.codec == release.codec
+    pd.testing.assert_frame_equal(loaded.sample(500, seed=3), release.sample(500, seed=3))
+
+
+def test_conditions_and_given_columns_are_followed():
+    release = st.MST(epsilon=math.inf, seed=1).fit(visits())
+
+    on_page = pd.to_datetime(release.sample(2_000, seed=1, where={"place": "page"})["at"]).dt.hour
+    in_may = release.sample(
+        2_000, seed=1, where={"at": (pd.Timestamp("2022-05-01"), pd.Timestamp("2022-05-14 23:00:00"))}
+    )
+    given = release.sample(seed=1, given=pd.DataFrame({"place": ["shop"] * 1_000}))
+
+    assert ((on_page > 8) & (on_page < 17)).mean() < 0.1
+    at = pd.to_datetime(in_may["at"])
+    assert at.between("2022-05-01", "2022-05-14 23:00:00").all()
+    hours = at.dt.hour[in_may["place"] == "shop"]
+    assert ((hours > 8) & (hours < 18)).mean() > 0.9
+    hours = pd.to_datetime(given["at"]).dt.hour
+    assert ((hours > 8) & (hours < 18)).mean() > 0.9
+
+
+def test_what_is_asked_is_paid_and_left_to_the_learner_where_noise_hides_it():
+    large, small = (st.MST(epsilon=1.0, delta=1e-6, seed=1).fit(visits(n)).privacy for n in (N, 900))
+
+    (share,) = [line.share for line in large.lines if line.step == lift_step("at")]
+    assert share == pytest.approx(float(LIFTS_SHARE), rel=1e-6)
+    assert not any(line.step == lift_step("at") for line in small.lines)
+    for statement in (large, small):
+        assert statement.epsilon_spent == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_plan_names_them():
+    at = visits(300)["at"]
+    schema = st.Schema({"at": st.Datetime(at.min(), at.max(), timezone=None), "paid": st.Boolean()})
+    plan = st.MST(epsilon=1.0, delta=1e-6).plan(schema)
+    assert lift_step("at") in [step.name for step in plan.steps]
+    assert math.isclose(sum(step.share for step in plan.steps), 1.0)
+
+
+def test_records_are_encoded_one_by_one():
+    frame = visits(50)
+    frame.loc[3, "at"] = pd.NaT
+    schema, _ = st.draft_schema(frame)
+    codec = Codec.plan(schema, bins=24, rhythms={})
+    codec = replace(codec, bins={**codec.bins, "at": Codec.plan(schema, bins=1).bins["at"]})
+
+    table, _ = encoded_with_calendars(codec, ["at"], read(frame, schema))
+    fewer, _ = encoded_with_calendars(codec, ["at"], read(frame.drop(index=7), schema))
+
+    hours = table.column(calendar_column(codec.domain, "at", "hour"))
+    expected = frame["at"].dt.hour.fillna(24).astype(int)
+    assert hours.tolist() == expected.tolist()
+    assert table.domain == calendar_domain(codec, ["at"])
+    for name in table.domain:
+        assert np.array_equal(np.delete(table.column(name), 7), fewer.column(name))
+
+
+def test_a_column_of_that_name_is_another_one():
+    domain = Codec.plan(st.Schema({"hour of at": st.Boolean()})).domain
+    assert calendar_column(domain, "at", "hour") == "hour of at'"
+
+
+def test_lifts_that_do_not_fit_the_codec_are_refused():
+    codec = st.MST(epsilon=math.inf, seed=1).fit(visits(2_000)).codec
+    (of_times,) = codec.lifts.values()
+    with pytest.raises(SchemaError, match="the lifts of column 'at'"):
+        replace(codec, lifts={"at": replace(of_times, shares=(1.0,))})
+    with pytest.raises(SchemaError, match="the lifts of column 'amount'"):
+        replace(codec, lifts={"amount": of_times})
+
+
+class TestLiftFit:
+    def test_it_finds_what_made_the_counts(self):
+        rng = np.random.default_rng(0)
+        base, n = np.array([0.2, 0.5, 0.3]), 4_000
+        first = rng.integers(0, 4, n)
+        second = np.where(rng.random(n) < 0.7, first % 2, rng.integers(0, 2, n))
+        own, other = rng.uniform(0.3, 3, (4, 3)), rng.uniform(0.3, 3, (2, 3))
+        each = base * own[first] * other[second]
+        each /= each.sum(axis=1, keepdims=True)
+        fit = LiftFit(each.mean(axis=0)[None])
+
+        for name, groups, size in (("first", first, 4), ("second", second, 2)):
+            fit.learn("hour", name, groups, np.stack([each[groups == g].sum(axis=0) for g in range(size)]))
+
+        for groups, size in ((first, 4), (second, 2)):
+            expected = np.stack([each[groups == g].mean(axis=0) for g in range(size)])
+            # A row of average times in each group moves shares by less than a thousandth.
+            assert np.abs(fit.shares("hour", groups, size) - expected).max() < 5e-3
+
+    def test_what_a_weekday_tells_by_its_hours_is_not_told_twice(self):
+        base = np.array([[0.4, 0.1], [0.1, 0.4]])
+        groups = np.arange(1_000) % 2
+        fit = LiftFit(base)
+
+        for calendar in ("hour", "weekday"):
+            fit.learn(calendar, "place", groups, np.array([[400.0, 100.0], [100.0, 400.0]]))
+
+        for calendar in ("hour", "weekday"):
+            assert np.abs(fit.shares(calendar, groups, 2) - [[0.8, 0.2], [0.2, 0.8]]).max() < 5e-3
+
+    def test_rows_and_groups_that_do_not_count(self):
+        fit = LiftFit(np.array([[1.0, 3.0]]))
+        none = np.full(5, 2)
+        assert fit.shares("hour", none, 2).tolist() == [[0.25, 0.75]] * 2
+        fit.learn("hour", "x", np.array([0, 0, 0, 2, 2]), np.array([[5.0, 5.0], [0.0, 0.0]]))
+        assert np.isfinite(fit.factors["hour", "x"]).all()
+
+    def test_even_groups_hold_as_much(self):
+        assert even_groups(np.array([1.0, 1, 2, 4, 0, 8]), 4).tolist() == [0, 0, 0, 1, 2, 3]
+        assert even_groups(np.zeros(4), 2).tolist() == [0, 0, 1, 1]
