@@ -14,7 +14,7 @@ from syntabula.metrics import compare
 from syntabula.metrics.cells import InventedValues, MissingCells
 from syntabula.metrics.heavy_values import RoundValues, Spikes
 from syntabula.metrics.numeric_columns import FarOut, Spread
-from syntabula.metrics.rhythm import Rhythm
+from syntabula.metrics.rhythm import Rhythm, RhythmPairs
 from syntabula.table.schema.columns import Categorical
 from syntabula.table.schema.schema import Schema
 
@@ -157,3 +157,36 @@ def test_evaluate_shows_the_group_first():
     assert [r.score.metric for r in found.results][:2] == ["spikes", "round-values"]
     assert found.score("spikes").value == 1
     assert found.text().startswith("Rows")
+
+
+class TestRhythmPairs:
+    DAYS = pd.to_datetime(["2024-01-01 08:00", "2024-01-06 20:00"] * 50)
+
+    def test_hours_and_weekdays_are_compared_beside_other_columns(self):
+        place = np.array(["page", "shop"] * 50)
+        real = {"at": self.DAYS, "place": place, "paid": [1.0] * 100}
+        turned = {**real, "place": place[::-1]}
+
+        found = parts(RhythmPairs(), real, turned)
+
+        assert found.details["at", "hour", "place"] == pytest.approx(1)
+        assert found.details["at", "weekday", "place"] == pytest.approx(1)
+        assert found.details["at", "hour", "paid"] == pytest.approx(0)
+        assert parts(RhythmPairs(), real, real).value == 0
+        # Alone, times are as before.
+        assert parts(Rhythm(), real, turned).value == 0
+
+    def test_days_have_no_hours_and_missing_times_do_not_count(self):
+        days = pd.Series(self.DAYS.normalize())
+        some = days.where(np.arange(100) < 50)
+        place = ["page", "shop"] * 50
+
+        found = parts(RhythmPairs(), {"at": days, "place": place}, {"at": some, "place": place})
+
+        assert set(found.details) == {("at", "weekday", "place")}
+        assert found.value == pytest.approx(0)
+
+    def test_a_table_without_times_has_none(self):
+        found = parts(RhythmPairs(), {"place": ["page"]}, {"place": ["page"]})
+        assert math.isnan(found.value)
+        assert found.note == "there is no column of days or times beside another one"

@@ -24,8 +24,8 @@ KINDS: dict[Calendar, int] = {"weekday": WEEKDAYS, "hour": HOURS}
 
 _ROUNDS = 100
 """Draws of a time at most; where twenty are needed on average, one time in two hundred takes more."""
-_AT_ONCE = 65_536
-"""Rows whose largest lift is found at once."""
+_CLASSES = 65_536
+"""Combinations of groups up to which chances are kept of all, and not only of those that occur."""
 _LEAST_DAYS: dict[Calendar, int] = {"weekday": WEEKDAYS, "hour": 1}
 """Days that a bin must last to hold all kinds of time."""
 
@@ -131,9 +131,9 @@ class Lifts:
             of_calendars.append(_Chances.of(calendar, pairs, has_choice))
         rows = np.arange(points.size)
         for _ in range(_ROUNDS):
-            chance = np.ones(rows.size)
+            chance, times = np.ones(rows.size), _all_kinds(within.days, found[rows])
             for chances in of_calendars:
-                chance *= chances.at(rows, kinds_of(within.days, found[rows], chances.calendar))
+                chance *= chances.table[chances.classes[rows], times[chances.calendar]]
             rows = rows[rng.random(rows.size) >= chance]
             if not rows.size:
                 break
@@ -145,8 +145,8 @@ class Lifts:
     ) -> NDArray[np.intp]:
         """Draw another part of the model's bin for each part [n]."""
         below = np.concatenate([[0.0], np.cumsum(self.shares)])
-        first = np.searchsorted(wide, wide[index], side="left")
-        last = np.searchsorted(wide, wide[index], side="right")
+        bins = np.arange(int(wide[-1]) + 1)
+        first, last = (np.searchsorted(wide, bins, side=s)[wide[index]] for s in ("left", "right"))
         masses = below[first] + (below[last] - below[first]) * rng.random(index.size)
         drawn = np.searchsorted(below, masses, side="right") - 1
         found: NDArray[np.intp] = np.clip(drawn, first, last - 1)
@@ -159,46 +159,43 @@ class _Chances:
 
     Attributes:
         calendar: The calendar.
-        factors: Lifts of each kind of time, of one other column each [groups, kinds].
-        groups: Group of each row, for each of them [n].
-        most: Largest product of a row's lifts [n].
-        has_choice: Which rows have a choice [n].
+        table: Chance of each kind of time, of rows in the same groups; of rows without a choice first [classes, kinds].
+        classes: Class of each row [n].
     """
 
     calendar: Calendar
-    factors: list[NDArray[np.float32]]
-    groups: list[NDArray[np.intp]]
-    most: NDArray[np.float32]
-    has_choice: NDArray[np.bool_]
+    table: NDArray[np.float32]
+    classes: NDArray[np.intp]
 
     @classmethod
     def of(
         cls, calendar: Calendar, pairs: Sequence[tuple[Lift, NDArray[Any]]], has_choice: NDArray[np.bool_]
     ) -> Self:
-        factors = [np.array(lift.factors, dtype=np.float32) for lift, _ in pairs]
-        groups = [np.array(lift.groups)[codes] for lift, codes in pairs]
-        most = np.empty(has_choice.size, np.float32)
-        for start in range(0, most.size, _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
-            product = factors[0][groups[0][some]]
-            for own, group in zip(factors[1:], groups[1:], strict=True):
-                product *= own[group[some]]
-            most[some] = product.max(axis=1)
-        return cls(calendar, factors, groups, most, has_choice)
-
-    def at(self, rows: NDArray[np.intp], kinds: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the chance of some rows [m] with times of these kinds [m]."""
-        product = np.ones(rows.size)
-        for own, group in zip(self.factors, self.groups, strict=True):
-            product *= own[group[rows], kinds]
-        found: NDArray[np.float64] = np.where(self.has_choice[rows], product / self.most[rows], 1.0)
-        return found
+        sizes = [len(lift.factors) for lift, _ in pairs]
+        classes = np.zeros(has_choice.size, np.intp)
+        for (lift, codes), size in zip(pairs, sizes, strict=True):
+            classes = classes * size + np.array(lift.groups)[codes]
+        every = np.arange(math.prod(sizes)) if math.prod(sizes) <= _CLASSES else None
+        if every is None:
+            every, classes = np.unique(classes, return_inverse=True)
+        product, left = np.ones((every.size, KINDS[calendar])), every
+        for (lift, _), size in zip(reversed(pairs), reversed(sizes), strict=True):
+            product *= np.array(lift.factors)[left % size]
+            left = left // size
+        chances = product / product.max(axis=1, keepdims=True)
+        table = np.concatenate([np.ones((1, KINDS[calendar])), chances]).astype(np.float32)
+        return cls(calendar, table, np.where(has_choice, classes + 1, 0))
 
 
 def kinds_of(days: Days, points: NDArray[Any], calendar: Calendar) -> NDArray[np.int64]:
     """Return the weekday, 0 for Monday, or the hour of points [n] of the domain."""
+    return _all_kinds(days, points)[calendar]
+
+
+def _all_kinds(days: Days, points: NDArray[Any]) -> dict[Calendar, NDArray[np.int64]]:
+    """Return both, of which days have no hours."""
     day, cell, _ = days.places(points)
-    return days.weekdays[day] if calendar == "weekday" else cell // max(days.cells // HOURS, 1)
+    return {"weekday": days.weekdays[day], "hour": cell // max(days.cells // HOURS, 1)}
 
 
 def with_all_kinds(bins: Bins, days: Days, calendar: Calendar) -> NDArray[np.bool_]:

@@ -36,6 +36,15 @@ BUILT_IN: tuple[MetricInfo, ...] = (
         home="syntabula.metrics.rhythm:Rhythm",
     ),
     MetricInfo(
+        key="rhythm-pairs",
+        group="rows",
+        summary="Whether weekdays and hours go with the other columns as the real ones do",
+        direction="lower",
+        best=0.0,
+        paper="",
+        home="syntabula.metrics.rhythm:RhythmPairs",
+    ),
+    MetricInfo(
         key="spread",
         group="rows",
         summary="Factor by which standard deviations of numeric columns differ, in the median",
