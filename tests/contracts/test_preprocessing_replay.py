@@ -363,6 +363,27 @@ class TestFrequentValues:
         assert asked.count("find the rhythm of 'seen'") == 4
         assert asked.count("find the rhythm of 'paid'") == 2
 
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")
+    def test_nor_does_what_hours_and_weekdays_tell_of_others(self, tmp_path):
+        minutes = np.arange(130) * 4001
+        seen = np.datetime64("2020-01-01T00:00:00") + minutes.astype("timedelta64[m]")
+        kinds = np.array(["a", "b", "c"])[(minutes // 60) % 24 // 8]
+        frame = pd.DataFrame({"seen": seen, "kind": kinds, "paid": minutes % 2 == 0})
+        frame.loc[3, "seen"] = None
+        bounds = dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)
+        declared = {
+            "seen": st.Datetime(*bounds, timezone=None, nullable=True),
+            "kind": st.Categorical(("a", "b", "c")),
+            "paid": st.Boolean(),
+        }
+        options = {"budget": st.Budget.zcdp(400.0, 1e-5), "method": "mst"}
+
+        first = self.compared(frame, st.Schema(declared), tmp_path, options)
+
+        asked = [s.step for s in first.spends if "hours and weekdays" in s.step]
+        # Of two columns beside the times, each of two questions on hours counts one, and so do weekdays.
+        assert len(asked) == 5
+
     def test_a_value_that_one_record_has_is_found_out(self, tmp_path, monkeypatch):
         from syntabula.privacy.doors import scores as doors
 

@@ -100,6 +100,11 @@ def test_what_is_asked_is_paid_and_left_to_the_learner_where_noise_hides_it():
         assert statement.epsilon_spent == pytest.approx(1.0, rel=1e-6)
 
 
+def test_columns_that_are_learned_apart_stay_so():
+    release = st.Independent(epsilon=math.inf, seed=1).fit(visits(2_000))
+    assert not release.codec.lifts
+
+
 def test_a_plan_names_them():
     at = visits(300)["at"]
     schema = st.Schema({"at": st.Datetime(at.min(), at.max(), timezone=None), "paid": st.Boolean()})

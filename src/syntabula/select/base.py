@@ -31,12 +31,15 @@ class Selector(Protocol):
         chooses: Whether it chooses among methods, and `learn` returns which.
         weighs_codes: Whether it measures every column alone, so that codes without records are told from others. If it
             does not, undeclared columns have a code for missing cells only where these are found before.
+        columns_apart: Whether it learns columns one by one on purpose, so that nothing else learns what they tell of
+            each other.
     """
 
     key: ClassVar[str]
     adaptive: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
     weighs_codes: ClassVar[bool] = True
+    columns_apart: ClassVar[bool] = False
 
     @abstractmethod
     def plan(self, domain: Domain) -> list[PlannedStep]:

@@ -91,6 +91,7 @@ class OneWay(FixedMarginals):
     """
 
     key: ClassVar[str] = "one_way"
+    columns_apart: ClassVar[bool] = True
     step: ClassVar[str] = ONE_WAY
 
     def _workload(self, domain: Domain) -> Workload:

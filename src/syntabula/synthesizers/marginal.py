@@ -124,6 +124,11 @@ class Marginal(Synthesizer):
         return getattr(self.selector, "weighs_codes", True)
 
     @property
+    def columns_apart(self) -> bool:
+        """Whether the selector learns columns one by one on purpose."""
+        return getattr(self.selector, "columns_apart", False)
+
+    @property
     def name(self) -> str:
         """Key of the method; for a pair without a name, the keys of its parts."""
         return self.key if self.key != Marginal.key else self.learner.name

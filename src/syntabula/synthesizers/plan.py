@@ -320,7 +320,7 @@ def planned_fit(
     method: Settings, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None
 ) -> Plan:
     """Return the plan of a fit whose columns have these codes; `budget` is as `prepared` returns it."""
-    budget = prepared.budget(budget_of(method)) if budget is None else budget
+    budget = budget or prepared.budget(budget_of(method))
     n_columns = len(codec.schema.columns)
     shared, domain = prepared.planned(codec.domain)
     after = prepared.after_learning()
@@ -331,16 +331,15 @@ def planned_fit(
         seconds = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL * (step.cells > 0) + step.seconds
         if position == 0:
             seconds += n_columns * (_SECONDS_PER_READ_COLUMN + n_rows * _SECONDS_PER_READ_CELL)
-        steps.append(
-            PlanStep(
-                name=step.name,
-                share=float(share),
-                cost=None if budget.total is None else float(share * budget.total),
-                memory_mb=step.memory_mb,
-                seconds=seconds,
-                instead=step.instead,
-            )
+        planned = PlanStep(
+            name=step.name,
+            share=float(share),
+            cost=None if budget.total is None else float(share * budget.total),
+            memory_mb=step.memory_mb,
+            seconds=seconds,
+            instead=step.instead,
         )
+        steps.append(planned)
     return Plan(
         method=method.name,
         budget=budget,
@@ -361,7 +360,7 @@ def preparation_of(
     paid: Mapping[str, Fraction] | None = None,
 ) -> Preparation:
     """Return the shares that a method may spend on each column before it learns the table; see `prepare`."""
-    return prepare(
+    prepared = prepare(
         method.preprocessing,
         method.bins,
         method.rare,
@@ -372,6 +371,7 @@ def preparation_of(
         learner_delta=method.failure_share,
         weighs_codes=method.weighs_codes,
     )
+    return replace(prepared, lifts={}) if method.columns_apart else prepared
 
 
 def budget_of(method: Settings) -> Budget:

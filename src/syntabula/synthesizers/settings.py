@@ -190,6 +190,11 @@ class Settings(ABC):
         return True
 
     @property
+    def columns_apart(self) -> bool:
+        """Whether columns are learned one by one on purpose."""
+        return False
+
+    @property
     def name(self) -> str:
         """Name of this method in a statement."""
         return self.key
