@@ -53,6 +53,8 @@ class LiftFit:
         self._rows: dict[_Known, NDArray[np.intp]] = {}
         self._targets: dict[_Known, NDArray[np.float64]] = {}
         self._each: NDArray[np.float32] | None = None
+        # Of each row by one calendar [n, kinds], which is asked for all columns in turn.
+        self._kinds: dict[Calendar, NDArray[np.float32]] = {}
         self.factors: dict[_Known, NDArray[np.float64]] = {}
 
     def shares(self, calendar: Calendar, groups: NDArray[np.intp], size: int) -> NDArray[np.float64]:
@@ -65,7 +67,9 @@ class LiftFit:
         """
         if self._each is None:
             return np.tile(self._base.sum(axis=1 - _AXES[calendar]).astype(np.float64), (size, 1))
-        kinds = self._each.sum(axis=2 - _AXES[calendar])
+        if calendar not in self._kinds:
+            self._kinds[calendar] = self._each.sum(axis=2 - _AXES[calendar])
+        kinds = self._kinds[calendar]
         # A row of average times in each group steadies small ones.
         found = _sums(kinds, groups, size) + kinds.mean(axis=0)
         shares: NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
@@ -108,6 +112,7 @@ class LiftFit:
         own = every[groups]
         self._each *= own[:, :, None] if calendar == "weekday" else own[:, None, :]
         self._each /= self._each.sum(axis=(1, 2), keepdims=True)
+        self._kinds.clear()
 
     def _raked(self, calendar: Calendar, known: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the share of each kind of time in each group, of counts that have the base's shares in all rows."""
