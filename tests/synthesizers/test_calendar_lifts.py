@@ -61,6 +61,25 @@ def test_hours_and_weekdays_follow_other_columns(epsilon, error):
     assert abs(without[0] - real[0]) > 0.3
 
 
+def test_times_that_rise_together_follow_other_columns_too():
+    frame = visits()
+    frame["paid"] = frame["at"] + pd.Timedelta(minutes=90)
+
+    release = st.MST(epsilon=math.inf, seed=1).fit(frame)
+    drawn = release.sample(N, seed=1)
+
+    shop = drawn["place"] == "shop"
+    for name, first in (("at", 9), ("paid", 10)):
+        hours = pd.to_datetime(drawn[name]).dt.hour[shop]
+        assert ((hours >= first) & (hours < first + 10)).mean() > 0.85
+    # Both lie as near to each other as without lifts, but for parts of a day.
+    rows = release.model.sample(N, np.random.default_rng(0))
+    cells = replace(release.codec, lifts={}).decode(rows, np.random.default_rng(0))
+    without = np.median(np.abs(cells["paid"].values - cells["at"].values)) / 86_400_000_000
+    apart = (pd.to_datetime(drawn["paid"]) - pd.to_datetime(drawn["at"])).dt.total_seconds() / 86_400
+    assert apart.abs().median() < without + 0.5
+
+
 def test_a_release_keeps_them(tmp_path):
     release = st.MST(epsilon=3.0, delta=1e-6, seed=1).fit(visits(4_000))
     assert {lift.column for lift in release.codec.lifts["at"].lifts} >= {"place"}

@@ -26,8 +26,8 @@ _ROUNDS = 100
 """Draws of a time at most; where twenty are needed on average, one time in two hundred takes more."""
 _CLASSES = 65_536
 """Combinations of groups up to which chances are kept of all, and not only of those that occur."""
-_LEAST_DAYS: dict[Calendar, int] = {"weekday": WEEKDAYS, "hour": 1}
-"""Days that a bin must last to hold all kinds of time."""
+_LEAST_DAYS: dict[Calendar, int] = {"weekday": WEEKDAYS - 1, "hour": 1}
+"""Days that a bin must last to hold all kinds of time, but for one weekday that some lack."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,8 @@ class Lifts:
         within: RhythmOfDays,
         codes: Sequence[NDArray[Any]],
         rng: np.random.Generator,
+        *,
+        days_stay: bool = False,
     ) -> NDArray[np.int64]:
         """Return points that are drawn again until times are as frequent as lifts say.
 
@@ -121,12 +123,18 @@ class Lifts:
             within: How values lie within the bins.
             codes: Each lift's codes of the other column [n].
             rng: Source of ordinary randomness.
+            days_stay: Whether points stay on their days, or within a day of them, and only times of day are drawn again.
         """
         known = Bins((bins.edges[0], *self.cuts, bins.edges[-1]), integer=True)
         wide = _wide_bins(bins, self.cuts)
         found, of_calendars = points.copy(), []
+        # Dealt out among the rows of several bins, points lie in other ones than they were drawn for.
+        held = known.codes(points) if days_stay else wide[index]
+        edges, day = np.array(known.edges, dtype=np.int64), within.days.cells * within.days.length
         for calendar in dict.fromkeys(lift.calendar for lift in self.lifts):
-            has_choice = with_all_kinds(known, within.days, calendar)[wide[index]]
+            if calendar == "weekday" and days_stay:
+                continue
+            has_choice = with_all_kinds(known, within.days, calendar)[held]
             pairs = [pair for pair in zip(self.lifts, codes, strict=True) if pair[0].calendar == calendar]
             of_calendars.append(_Chances.of(calendar, pairs, has_choice))
         rows = np.arange(points.size)
@@ -137,7 +145,14 @@ class Lifts:
             rows = rows[rng.random(rows.size) >= chance]
             if not rows.size:
                 break
-            found[rows] = within.within(bins, self._parts(wide, index[rows], rng), rng)
+            if not days_stay:
+                found[rows] = within.within(bins, self._parts(wide, index[rows], rng), rng)
+                continue
+            drawn, low, high = within.on_same_days(found[rows], rng), edges[held[rows]], edges[held[rows] + 1]
+            # A bin that begins at noon holds the mornings of the days after its first one.
+            drawn += day * ((drawn < low).astype(np.int64) - (drawn >= high))
+            inside = (drawn >= low) & (drawn < high)
+            found[rows[inside]] = drawn[inside]
         return found
 
     def _parts(
@@ -199,7 +214,7 @@ def _all_kinds(days: Days, points: NDArray[Any]) -> dict[Calendar, NDArray[np.in
 
 
 def with_all_kinds(bins: Bins, days: Days, calendar: Calendar) -> NDArray[np.bool_]:
-    """Return which bins last long enough to hold all kinds of time [bins]."""
+    """Return which bins last long enough to hold all kinds of time, or all weekdays but one [bins]."""
     if calendar == "hour" and days.cells < HOURS:
         return np.zeros(bins.size, np.bool_)
     widths = np.diff(np.array(bins.edges, dtype=np.int64))

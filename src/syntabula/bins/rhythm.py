@@ -182,6 +182,11 @@ class RhythmOfDays:
         drawn[rows] = np.clip(self._points(masses, rng), edges[low], edges[high] - 1)
         return drawn
 
+    def on_same_days(self, points: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw a point of each point's day [n]."""
+        day, _, _ = self.days.places(points)
+        return self._points(self.before_days[day] + self._likely[day] * rng.random(day.size), rng)
+
     def masses(self, bins: Bins) -> NDArray[np.float64]:
         """Return how likely values of each bin are, up to a common factor [bins]."""
         return np.maximum(np.diff(self.below(np.array(bins.edges, dtype=np.int64))), 0.0)

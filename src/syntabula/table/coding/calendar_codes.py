@@ -15,13 +15,20 @@ from syntabula.table.raw import RawTable
 from syntabula.table.schema.calendar import days_of
 from syntabula.table.schema.columns import Ordered
 
+_MOST = 0.5
+"""Part of the bins that must hold all kinds of time."""
+
 
 def calendars_of(codec: Codec, name: str) -> list[Calendar]:
-    """Return which calendars a column's bins leave open: those of which some bin holds all kinds of time."""
-    column = codec.schema[name]
+    """Return which calendars a column's bins leave open: those of which most bins hold all kinds of time.
+
+    Bins hold about as many records each, but for those of a single value, which do not count.
+    """
+    column, bins = codec.schema[name], codec.bins[name]
     assert isinstance(column, Ordered)
+    wide = np.diff(np.array(bins.edges, dtype=np.int64)) > 1
     every: list[Calendar] = [*KINDS]
-    return [c for c in every if with_all_kinds(codec.bins[name], days_of(column), c).any()]
+    return [c for c in every if wide.any() and with_all_kinds(bins, days_of(column), c)[wide].mean() >= _MOST]
 
 
 def calendar_column(domain: Domain, name: str, calendar: Calendar) -> str:

@@ -119,12 +119,25 @@ class InBins:
                 points = normal_within(self.bins, self.within, index, rng)
             case _:
                 points = self.within.within(self.bins, index, rng)
-        if self.lifts is not None:
-            from syntabula.bins.rhythm import RhythmOfDays
-
-            assert isinstance(self.within, RhythmOfDays)
-            points = self.lifts.redrawn(points, self.bins, index, self.within, self.others, rng)
         return points
+
+    def lifted(self, points: NDArray[Any], rng: np.random.Generator, *, days_stay: bool) -> NDArray[Any]:
+        """Return points whose times follow other columns as lifts say; points themselves if there are none.
+
+        Args:
+            points: A point of each row's bin [n].
+            rng: Source of ordinary randomness.
+            days_stay: Whether the days follow other columns already, so that only times of day are drawn again.
+        """
+        if self.lifts is None:
+            return points
+        from syntabula.bins.rhythm import RhythmOfDays
+
+        assert isinstance(self.within, RhythmOfDays)
+        index = self.index.astype(np.intp)
+        return self.lifts.redrawn(
+            points, self.bins, index, self.within, self.others, rng, days_stay=days_stay
+        )
 
 
 def present_codes(
@@ -155,19 +168,20 @@ def ordered_values(columns: Mapping[str, InBins], rng: np.random.Generator) -> d
         rng: Source of ordinary randomness.
     """
     points = [column.drawn(rng) for column in columns.values()]
-    _deal_out([*columns.values()], points, rng)
+    moved = _deal_out([*columns.values()], points, rng)
     found = {}
-    for (name, column), drawn in zip(columns.items(), points, strict=True):
-        values, physical = column.column.values(drawn)
+    for place, ((name, column), drawn) in enumerate(zip(columns.items(), points, strict=True)):
+        lifted = column.lifted(drawn, rng, days_stay=place in moved)
+        values, physical = column.column.values(lifted)
         found[name] = RawColumn(values, column.missing, physical, beside=column.beside)
     return found
 
 
-def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.random.Generator) -> None:
-    """Deal out the points of columns among the rows of the same group."""
+def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.random.Generator) -> list[int]:
+    """Deal out the points of columns among the rows of the same group; returns the positions of these columns."""
     n_rows = columns[0].index.size if columns else 0
     if len(columns) < 2 or n_rows < _FEWEST_ROWS:
-        return
+        return []
     hidden = [_Hidden.of(column) for column in columns]
     correlations = _correlations(hidden)
     strong = _strong(correlations)
@@ -188,6 +202,7 @@ def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.ran
         order = np.argsort(hidden[j].heights(numbers[j], rng)[present])
         # Points rise from group to group, and so do heights: each group gets the points that it had.
         points[j][present[order]] = np.sort(points[j][present])
+    return moved
 
 
 def follow_each_other(columns: Mapping[str, InBins]) -> bool:
