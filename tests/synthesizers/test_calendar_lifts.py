@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import SchemaError
+from syntabula.errors import ResourceError, SchemaError
 from syntabula.prepare.preprocessing import LIFTS_SHARE, lift_step
 from syntabula.synthesizers.fitted_lifts import LiftFit, even_groups
 from syntabula.table.coding.calendar_codes import calendar_column, calendar_domain, encoded_with_calendars
@@ -98,6 +98,8 @@ def test_conditions_and_given_columns_are_followed():
     in_may = release.sample(
         2_000, seed=1, where={"at": (pd.Timestamp("2022-05-01"), pd.Timestamp("2022-05-14 23:00:00"))}
     )
+    one_day = {"at": (pd.Timestamp("2022-05-02"), pd.Timestamp("2022-05-02 22:00:00")), "place": "shop"}
+    on_day = pd.to_datetime(release.sample(1_000, seed=1, where=one_day)["at"])
     given = release.sample(seed=1, given=pd.DataFrame({"place": ["shop"] * 1_000}))
 
     assert ((on_page > 8) & (on_page < 17)).mean() < 0.1
@@ -105,6 +107,8 @@ def test_conditions_and_given_columns_are_followed():
     assert at.between("2022-05-01", "2022-05-14 23:00:00").all()
     hours = at.dt.hour[in_may["place"] == "shop"]
     assert ((hours > 8) & (hours < 18)).mean() > 0.9
+    assert on_day.between(*one_day["at"]).all()
+    assert on_day.dt.hour.between(9, 17).mean() > 0.9
     hours = pd.to_datetime(given["at"]).dt.hour
     assert ((hours > 8) & (hours < 18)).mean() > 0.9
 
@@ -113,7 +117,7 @@ def test_what_is_asked_is_paid_and_left_to_the_learner_where_noise_hides_it():
     large, small = (st.MST(epsilon=1.0, delta=1e-6, seed=1).fit(visits(n)).privacy for n in (N, 900))
 
     (share,) = [line.share for line in large.lines if line.step == lift_step("at")]
-    assert share == pytest.approx(float(LIFTS_SHARE), rel=1e-6)
+    assert 0.85 * float(LIFTS_SHARE) < share <= float(LIFTS_SHARE)
     assert not any(line.step == lift_step("at") for line in small.lines)
     for statement in (large, small):
         assert statement.epsilon_spent == pytest.approx(1.0, rel=1e-6)
@@ -150,16 +154,81 @@ def test_records_are_encoded_one_by_one():
         assert np.array_equal(np.delete(table.column(name), 7), fewer.column(name))
 
 
-def test_a_column_of_that_name_is_another_one():
-    domain = Codec.plan(st.Schema({"hour of at": st.Boolean()})).domain
-    assert calendar_column(domain, "at", "hour") == "hour of at'"
+def test_no_two_codes_have_one_name():
+    names = ["at", "at'", "hour of column 0", "hour of column 1"]
+    domain = Codec.plan(st.Schema(dict.fromkeys(names, st.Boolean()))).domain
+    found = [calendar_column(domain, name, "hour") for name in names[:2]]
+    assert found == ["hour of column 0'", "hour of column 1'"]
+
+
+def test_a_noisy_number_of_records_below_none_asks_nothing(monkeypatch):
+    from syntabula.prepare.preparation import Preparation
+
+    counted = Preparation.counted
+
+    def few(self, *given):
+        found = counted(self, *given)
+        return None if found is None else replace(found, values=found.values - 1e6)
+
+    monkeypatch.setattr(Preparation, "counted", few)
+    schema, _ = st.draft_schema(visits(300))
+    release = st.MST(epsilon=1.0, delta=1e-6, seed=1, allow_observed=True).fit(visits(300), schema)
+    assert not release.codec.lifts
+
+
+def test_much_preprocessing_leaves_less_for_them():
+    frame = visits(2_000).assign(paid=lambda f: f["at"], sent=lambda f: f["at"])
+    release = st.MST(epsilon=9.0, delta=1e-6, seed=1, preprocessing=st.Preprocessing(share=0.95)).fit(frame)
+    assert release.privacy.epsilon_spent == pytest.approx(9.0, rel=1e-6)
+
+
+def test_columns_that_would_take_too_much_memory_are_not_asked(monkeypatch):
+    from syntabula.marginals.counting import MemoryEngine
+
+    check = MemoryEngine.check_memory
+
+    def strict(self, cliques):
+        # Hours beside anything but the smallest column.
+        if any(name.startswith("hour of") for clique in cliques for name in clique) and len(cliques) > 1:
+            raise ResourceError("too much")
+        check(self, cliques)
+
+    monkeypatch.setattr(MemoryEngine, "check_memory", strict)
+    release = st.MST(epsilon=1.0, delta=1e-6, seed=1).fit(visits())
+    assert {x.column for x in release.codec.lifts["at"].lifts if x.calendar == "hour"} == {"place"}
+    assert release.privacy.epsilon_spent == pytest.approx(1.0, rel=1e-6)
+
+
+def test_chance_is_no_lift():
+    rng = np.random.default_rng(7)
+    frame = visits(6_000)[["at"]]
+    frame["flag"] = rng.random(len(frame)) < np.where(frame["at"].dt.hour < 12, 0.65, 0.35)
+    for i in range(7):
+        frame[f"unrelated {i}"] = rng.integers(0, 32, len(frame))
+
+    release = st.MST(epsilon=math.inf, seed=1).fit(frame)
+
+    drawn = release.sample(6_000, seed=1)
+    early = pd.to_datetime(drawn["at"]).dt.hour < 12
+    assert drawn["flag"][early].mean() > 0.58
+    hours = [lift.column for lift in release.codec.lifts["at"].lifts if lift.calendar == "hour"]
+    assert hours[0] == "flag"
 
 
 def test_lifts_that_do_not_fit_the_codec_are_refused():
     codec = st.MST(epsilon=math.inf, seed=1).fit(visits(2_000)).codec
     (of_times,) = codec.lifts.values()
-    with pytest.raises(SchemaError, match="the lifts of column 'at'"):
-        replace(codec, lifts={"at": replace(of_times, shares=(1.0,))})
+    for wrong in (
+        {"shares": (1.0,)},
+        {"cuts": (of_times.cuts[0] + 1, *of_times.cuts[1:])},
+        {"told": (2**70,)},
+    ):
+        with pytest.raises(SchemaError, match="do not fit together"):
+            replace(codec, lifts={"at": replace(of_times, **wrong)})
+    with pytest.raises(SchemaError, match="do not sum to one"):
+        replace(codec, lifts={"at": replace(of_times, shares=(0.3,) * len(of_times.shares))})
+    with pytest.raises(SchemaError, match="do not ascend"):
+        replace(of_times, cuts=of_times.cuts[::-1])
     with pytest.raises(SchemaError, match="the lifts of column 'amount'"):
         replace(codec, lifts={"amount": of_times})
 

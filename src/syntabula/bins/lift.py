@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -72,19 +73,31 @@ class Lifts:
     Attributes:
         lifts: The lifts; those of several columns are multiplied.
         cuts: Inner edges of the bins that the model knows; those of a codec may be parts of them.
-        shares: Probability that a value of such a bin lies in each bin of the codec [bins].
+        shares: Probability that a value of such a bin, between further cuts, lies in each bin of the codec [bins].
+        told: Further cuts: it is known of each row between which of them it lies.
 
     Raises:
-        SchemaError: If a share is none.
+        SchemaError: If cuts do not ascend, or a share is none.
     """
 
     lifts: tuple[Lift, ...]
     cuts: tuple[int, ...]
     shares: tuple[float, ...]
+    told: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if any(not 0 <= share <= 1 for share in self.shares):
             raise SchemaError("the shares of a column with lifts are not from 0 to 1")
+        if any(one >= other for cuts in (self.cuts, self.told) for one, other in pairwise(cuts)):
+            raise SchemaError("the cuts of a column with lifts do not ascend")
+
+    def check(self, bins: Bins) -> None:
+        """Raise SchemaError if they do not fit the codec's bins."""
+        if len(self.shares) != bins.size or not {*self.cuts, *self.told} <= {*bins.cuts}:
+            raise SchemaError("lifts and bins do not fit together")
+        held = np.bincount(_wide_bins(bins, self._bounds), self.shares)
+        if not (np.isclose(held, 1.0) | (held == 0)).all():
+            raise SchemaError("the shares of a column with lifts do not sum to one")
 
     def finer(self, parts: Parts, *, told: bool) -> Self:
         """Return the same lifts over parts of the codec's bins.
@@ -93,12 +106,18 @@ class Lifts:
             parts: The parts.
             told: Whether it is known in which part a value lies, and not only in which bin of the model.
         """
-        cuts = sorted({*self.cuts, *(int(c) for c in parts.bins.cuts)}) if told else self.cuts
-        wide = _wide_bins(parts.bins, cuts)
+        of_parts = [int(c) for c in np.array(parts.bins.cuts, dtype=np.int64)[np.diff(parts.whole) == 0]]
+        further = tuple(sorted({*self.told, *of_parts})) if told else self.told
+        wide = _wide_bins(parts.bins, sorted({*self.cuts, *further}))
         shares = np.array(self.shares)[parts.whole] * parts.shares
         held = np.bincount(wide, shares)[wide]
         shares = np.divide(shares, held, out=np.zeros(shares.size), where=held > 0)
-        return replace(self, cuts=tuple(cuts), shares=tuple(np.minimum(shares, 1.0).tolist()))
+        return replace(self, told=further, shares=tuple(np.minimum(shares, 1.0).tolist()))
+
+    @property
+    def _bounds(self) -> list[int]:
+        """Cuts over which no point is drawn again."""
+        return sorted({*self.cuts, *self.told})
 
     def redrawn(
         self,
@@ -125,16 +144,19 @@ class Lifts:
             rng: Source of ordinary randomness.
             days_stay: Whether points stay on their days, or within a day of them, and only times of day are drawn again.
         """
-        known = Bins((bins.edges[0], *self.cuts, bins.edges[-1]), integer=True)
-        wide = _wide_bins(bins, self.cuts)
+        known, bounded = (
+            Bins((bins.edges[0], *cuts, bins.edges[-1]), integer=True) for cuts in (self.cuts, self._bounds)
+        )
+        wide = _wide_bins(bins, self._bounds)
         found, of_calendars = points.copy(), []
         # Dealt out among the rows of several bins, points lie in other ones than they were drawn for.
-        held = known.codes(points) if days_stay else wide[index]
-        edges, day = np.array(known.edges, dtype=np.int64), within.days.cells * within.days.length
+        held = bounded.codes(points) if days_stay else wide[index]
+        model_bin = _wide_bins(bounded, self.cuts)[held]
+        edges, day = np.array(bounded.edges, dtype=np.int64), within.days.cells * within.days.length
         for calendar in dict.fromkeys(lift.calendar for lift in self.lifts):
             if calendar == "weekday" and days_stay:
                 continue
-            has_choice = with_all_kinds(known, within.days, calendar)[held]
+            has_choice = with_all_kinds(known, within.days, calendar)[model_bin]
             pairs = [pair for pair in zip(self.lifts, codes, strict=True) if pair[0].calendar == calendar]
             of_calendars.append(_Chances.of(calendar, pairs, has_choice))
         rows = np.arange(points.size)

@@ -49,7 +49,7 @@ class RhythmPairs:
     """Total variation distance of weekdays and hours together with each other column; the mean.
 
     Rows with a time count, and hours where the real table has any but midnight. A missing cell of the other column is a
-    value of its own.
+    value of its own. Times with a zone are compared in UTC.
 
     Attributes:
         levels: Number of levels of a numeric column.

@@ -16,7 +16,6 @@ from syntabula.prepare.preprocessing import (
     TIMES_SHARE,
     TYPE_SHARE,
     BinCount,
-    Part,
     Preprocessing,
     RareCategories,
     is_worth_fitting,
@@ -26,7 +25,7 @@ from syntabula.table.schema.columns import Categorical, Ordered
 from syntabula.table.schema.schema import Schema, columns_listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from syntabula.table.raw import PhysicalType
 
@@ -90,7 +89,6 @@ def prepare(
         learner_delta=learner_delta,
         weighs_codes=weighs_codes,
         parts=parts,
-        lifts=_lift_shares(parts),
     )
     if not found and not (costly or (wide and count)):
         return preparation
@@ -108,7 +106,7 @@ def prepare(
         types = {name: each * part for name, p in found.items() if types_found or p.may_be_times}
     rest = {name: each - types.get(name, 0) for name in found}
     of_codes = {name: rest[name] / 2 if parts[name] else Fraction(0) for name in ordered}
-    return replace(
+    prepared = replace(
         preparation,
         count=count,
         types=types,
@@ -117,16 +115,16 @@ def prepare(
         merging=replace(rare, share=each * len(large)) if rare is not None and large else None,
         n_labels=sum(stored.is_labels for stored in found.values()),
         parts=parts,
-        lifts=_lift_shares(parts),
         failing=sum("atoms" in asked and _may_fail(refined.get(name)) for name, asked in parts.items()),
     )
+    return replace(prepared, lifts=_lift_shares(prepared))
 
 
-def _lift_shares(parts: Mapping[str, Sequence[Part]]) -> dict[str, Fraction]:
+def _lift_shares(prepared: Preparation) -> dict[str, Fraction]:
     """Return shares of columns that have a rhythm, for what their hours and weekdays tell of other columns."""
-    names = [name for name, asked in parts.items() if "rhythm" in asked]
+    names = [name for name, asked in prepared.parts.items() if "rhythm" in asked]
     each = min(LIFTS_SHARE, MOST_LIFTS_SHARE / max(len(names), 1))
-    return dict.fromkeys(names, each)
+    return dict.fromkeys(names, each * (1 - prepared.share))
 
 
 def _require_domains(types: Mapping[str, PhysicalType]) -> None:

@@ -180,7 +180,7 @@ LEAST_FAILURE = 1e-8
 TYPE_SHARE = Fraction(1, 8)
 """Fraction of a column's preprocessing budget that finds its type, if none is stored."""
 LIFTS_SHARE, MOST_LIFTS_SHARE = Fraction(1, 50), Fraction(3, 50)
-"""Fraction of the whole budget for what the hours and weekdays of a column tell of another one, and for all of them."""
+"""Fraction of what preparing leaves for what the hours and weekdays of a column tell of others, and for all columns."""
 TIMES_SHARE = Fraction(1, 32)
 """Fraction that tells days and times from other texts: these are nearly all cells or none, which takes little."""
 Part = Literal["roundness", "atoms", "bins", "rhythm", "spread"]
@@ -207,7 +207,7 @@ class Preprocessing:
     one for roundness. A column of several days has a rhythm too (how frequent weekdays, days of the month and times of
     day are), and then these are four, three and one of eleven, and the rhythm has the other three. What is declared or
     not sought takes no part. What the hours and weekdays of such a column tell of others is asked once a model is
-    learned, for a fiftieth of the whole budget, or three for more than three such columns, where noise leaves it clear.
+    learned, for a fiftieth of the rest of the budget, or three for more than three columns, where noise leaves it clear.
 
     Attributes:
         discretizer: "privtree" (best on average in the paper and, at epsilon 1, in benchmarks/results; at epsilon 10

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.lift import KINDS, Calendar, Lift, Lifts
+from syntabula.errors import ResourceError
 from syntabula.marginals.measurement import HALF_NORMAL
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.shrinkage import without_noise
@@ -27,6 +28,7 @@ from syntabula.synthesizers.fitted_lifts import LiftFit, ModelRows, even_groups
 from syntabula.table.coding.calendar_codes import calendar_column, calendars_of
 
 if TYPE_CHECKING:
+    from syntabula.marginals.counting import CountingEngine
     from syntabula.models.base import Model
     from syntabula.privacy.doors.tables import Curator
     from syntabula.table.coding.codec import Codec
@@ -49,6 +51,7 @@ class _Asked(NamedTuple):
     """What is asked of a column's calendar: each question's share, and the groups of times and of other codes."""
 
     calendar: Calendar
+    others: tuple[str, ...]
     times: int
     share: Fraction
     kinds: int
@@ -61,12 +64,14 @@ class LiftSearch:
 
     Attributes:
         codec: How the table was encoded.
-        curator: Answers for the table with the calendars of its times; see `calendar_domain`.
+        engine: Counts the table with the calendars of its times; see `calendar_domain`. It is asked for memory alone.
+        curator: Answers for it.
         shares: Fraction of the whole budget for each column of times.
         n_rows: Number of records, as far as it is released; the exact one if privacy is off.
     """
 
     codec: Codec
+    engine: CountingEngine
     curator: Curator
     shares: Mapping[str, Fraction]
     n_rows: float
@@ -81,17 +86,32 @@ class LiftSearch:
     def _asked(self) -> dict[str, list[_Asked]]:
         """What is asked of each column, by released values alone."""
         found: dict[str, list[_Asked]] = {}
-        others = len(self.codec.domain) - 1
         for name, share in self.shares.items():
-            calendars = calendars_of(self.codec, name) if name in self.codec.rhythms and others else []
+            calendars = calendars_of(self.codec, name) if name in self.codec.rhythms else []
             factor = 1 if self.curator.is_private and len(calendars) > 1 else 2
-            times = {c: min(_QUESTIONS[c] * factor, others) for c in calendars}
+            others = {c: self._others(name, c) for c in calendars}
+            times = {c: min(_QUESTIONS[c] * factor, len(others[c])) for c in calendars if others[c]}
             each = share / max(sum(times.values()), 1)
-            asked = [self._sized(c, n, each) for c, n in times.items()]
+            asked = [self._sized(c, others[c], n, each) for c, n in times.items()]
             found[name] = [question for question in asked if question is not None]
         return {name: asked for name, asked in found.items() if asked}
 
-    def _sized(self, calendar: Calendar, times: int, share: Fraction) -> _Asked | None:
+    def _others(self, name: str, calendar: Calendar) -> tuple[str, ...]:
+        """Return the columns that may be counted with a calendar all at once, those of the fewest codes first."""
+        domain, times = self.codec.domain, calendar_column(self.codec.domain, name, calendar)
+        found = sorted((c for c in domain if c != name), key=domain.size)
+        while found:
+            try:
+                self.engine.check_memory([(c, times) for c in found])
+            except ResourceError:
+                found = found[: len(found) // 2]
+            else:
+                break
+        return tuple(found)
+
+    def _sized(
+        self, calendar: Calendar, others: tuple[str, ...], times: int, share: Fraction
+    ) -> _Asked | None:
         """Return questions with as many groups as noise leaves; None if these are too few."""
         sigma = self.curator.noise_sigma(1, share * (1 - _CHOICE))
         cells = math.inf if not sigma else _TOLERATED * self.n_rows / (HALF_NORMAL * sigma)
@@ -103,7 +123,7 @@ class LiftSearch:
         elif cells < kinds * _FEWEST_GROUPS:
             kinds = len({*_WEEKENDS})
         groups = int(min(cells / kinds, _MOST_GROUPS))
-        return _Asked(calendar, times, share, kinds, groups) if groups >= _FEWEST_GROUPS else None
+        return _Asked(calendar, others, times, share, kinds, groups) if groups >= _FEWEST_GROUPS else None
 
     def found(self, codec: Codec, model: Model) -> Codec:
         """Return a codec with the lifts.
@@ -114,11 +134,12 @@ class LiftSearch:
         """
         if not self._asked:
             return codec
-        rows = ModelRows.of(codec, model)
+        every_row = ModelRows.of(codec, model)
         lifts: dict[str, Lifts] = {}
         for name, every in self._asked.items():
-            calendars = [_Calendar.of(asked, name, self.codec, self.curator, rows) for asked in every]
-            fit = LiftFit(rows.base(name, {c.asked.calendar: c.kinds for c in calendars}))
+            calendars = [_Calendar.of(asked, name, self.codec, self.curator, every_row) for asked in every]
+            base = every_row.base(name, {c.asked.calendar: c.kinds for c in calendars})
+            fit, rows = LiftFit(base), every_row.for_fits(base.size)
             for calendar in calendars:
                 for _ in range(calendar.asked.times):
                     calendar.ask(fit, rows)
@@ -134,21 +155,19 @@ class _Calendar:
 
     Attributes:
         asked: What is asked.
-        step: Name of the spends in the ledger.
+        name: The column.
         curator: Answers for groups of kinds of time and of other columns' codes.
         times: What the calendar's codes are called there.
         kinds: Group of each kind of time [kinds].
         groups: Group of each code of the other columns, by column.
-        is_open: Which drawn rows lie in bins that hold all kinds of time [n].
     """
 
     asked: _Asked
-    step: str
+    name: str
     curator: Curator
     times: str
     kinds: NDArray[np.intp]
     groups: Mapping[str, NDArray[np.intp]]
-    is_open: NDArray[np.bool_]
 
     @classmethod
     def of(cls, asked: _Asked, name: str, codec: Codec, curator: Curator, rows: ModelRows) -> Self:
@@ -158,16 +177,17 @@ class _Calendar:
         else:
             kinds = np.array(_WEEKENDS if asked.kinds < KINDS[calendar] else range(KINDS[calendar]))
         times = calendar_column(codec.domain, name, calendar)
-        groups = {c: rows.groups(c, asked.groups) for c in codec.domain if c != name}
+        groups = {c: rows.groups(c, asked.groups) for c in codec.domain if c in asked.others}
         maps = {times: np.append(kinds, kinds.max() + 1), **groups}
         merged = curator.recoded(Recoding(curator.domain, maps))
-        return cls(asked, lift_step(name), merged, times, kinds, groups, rows.with_choice(name, calendar))
+        return cls(asked, name, merged, times, kinds, groups)
 
     def ask(self, fit: LiftFit, rows: ModelRows) -> None:
         """Choose a column, count it with the times, and fit their lifts."""
-        calendar, asked = self.asked.calendar, self.asked
+        calendar, asked, step = self.asked.calendar, self.asked, lift_step(self.name)
+        is_open = rows.with_choice(self.name, calendar)
         left = [c for c in self.groups if (calendar, c) not in fit.factors]
-        counts = [rows.counts(c, self.groups[c], self.is_open) for c in left]
+        counts = [rows.counts(c, self.groups[c], is_open) for c in left]
         expected = [
             fit.shares(calendar, self._of_rows(c, rows), held.size) * held[:, None]
             for c, (held, _) in zip(left, counts, strict=True)
@@ -182,14 +202,15 @@ class _Calendar:
                 [(c, self.times) for c in left],
                 estimates,
                 share=choosing,
-                step=self.step,
-                penalties=[HALF_NORMAL * sigma * e.size for e in estimates],
+                step=step,
+                # What the noise of a count and the chance in which records there are add to a distance.
+                penalties=[HALF_NORMAL * float(np.sqrt(sigma**2 + e).sum()) for e in estimates],
             )
         other = left[chosen]
-        (counted,) = self.curator.measure([(other, self.times)], share=measuring, step=self.step)
-        # Each group by itself, as noise hides small ones first.
+        (counted,) = self.curator.measure([(other, self.times)], share=measuring, step=step)
+        # Each group by itself, as noise hides small ones first; and so does chance.
         known = [
-            without_noise(own, sigma, likely, free=likely.size - 1)
+            without_noise(own, math.sqrt(sigma**2 + float(likely.mean())), likely, free=likely.size - 1)
             for own, likely in zip(counted.values[:, :-1], expected[chosen], strict=True)
         ]
         fit.learn(calendar, other, self._of_rows(other, rows), np.stack(known))
@@ -209,5 +230,5 @@ class _Calendar:
 
     def _of_rows(self, column: str, rows: ModelRows) -> NDArray[np.intp]:
         """Return the group of each drawn row [n]; one more than there are where bins leave no choice."""
-        groups = self.groups[column]
-        return np.where(self.is_open, groups[rows.drawn[column]], groups.max() + 1)
+        groups, is_open = self.groups[column], rows.with_choice(self.name, self.asked.calendar)
+        return np.where(is_open, groups[rows.drawn[column]], groups.max() + 1)

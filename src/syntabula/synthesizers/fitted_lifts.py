@@ -8,7 +8,7 @@ other, as in iterative proportional fitting (Deming and Stephan, 1940). Only rel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from syntabula.models.base import Model
     from syntabula.table.coding.codec import Codec
 
-_DRAWN, _DRAWN_SLOWLY = 5_000, 2_000
+_DRAWN, _DRAWN_SLOWLY = 20_000, 2_000
 """Rows on which lifts are fitted; models without marginals may draw a hundred in a second."""
+_MOST_NUMBERS = 1_000_000
+"""Largest number of shares of all rows' kinds of time that a fit holds."""
 _ROUNDS, _NEAR = 20, 2e-3
 """Times that each column is scaled at most, and the largest change of a share after which nothing is gained."""
 _LEAST, _MOST = 1e-3, 1e3
@@ -68,7 +70,7 @@ class LiftFit:
         if self._each is None:
             return np.tile(self._base.sum(axis=1 - _AXES[calendar]).astype(np.float64), (size, 1))
         if calendar not in self._kinds:
-            self._kinds[calendar] = self._each.sum(axis=2 - _AXES[calendar])
+            self._kinds[calendar] = _of_calendar(self._each, calendar)
         kinds = self._kinds[calendar]
         # A row of average times in each group steadies small ones.
         found = _sums(kinds, groups, size) + kinds.mean(axis=0)
@@ -111,7 +113,7 @@ class LiftFit:
         every = np.concatenate([factors, np.ones((1, factors.shape[1]))]).astype(np.float32)
         own = every[groups]
         self._each *= own[:, :, None] if calendar == "weekday" else own[:, None, :]
-        self._each /= self._each.sum(axis=(1, 2), keepdims=True)
+        self._each /= _of_calendar(self._each, "weekday").sum(axis=1)[:, None, None]
         self._kinds.clear()
 
     def _raked(self, calendar: Calendar, known: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -146,15 +148,20 @@ class ModelRows:
     def of(cls, codec: Codec, model: Model) -> ModelRows:
         """Draw rows of a model of a codec's codes."""
         columns = codec.domain.columns
-        n_rows = _DRAWN if hasattr(model, "marginals") else _DRAWN_SLOWLY
+        counts = one_way_of(model, columns)
+        n_rows = _DRAWN if counts is not None else _DRAWN_SLOWLY
         rows = model.sample(n_rows, np.random.default_rng(0))
         drawn = {c: rows.column(c).astype(np.intp) for c in columns}
-        counts = one_way_of(model, columns)
         if counts is None:
             scale = model.total / n_rows
             sizes = codec.domain.sizes
             counts = [_counts(drawn[c], size) * scale for c, size in zip(columns, sizes, strict=True)]
         return cls(codec, {c: np.maximum(n, 0.0) for c, n in zip(columns, counts, strict=True)}, drawn)
+
+    def for_fits(self, kinds: int) -> ModelRows:
+        """Return as many of the rows as a fit of this number of kinds of time takes."""
+        some = slice(max(_MOST_NUMBERS // kinds, _DRAWN_SLOWLY))
+        return replace(self, drawn={c: codes[some] for c, codes in self.drawn.items()})
 
     def kinds(self, name: str, calendar: Calendar) -> NDArray[np.float64]:
         """Return the share of each kind of time in the rows whose bins hold all kinds [kinds]."""
@@ -190,7 +197,7 @@ class ModelRows:
         # Groups that are hardly drawn are as the others are.
         open_part = np.bincount(drawn[open_rows], minlength=every.size) + open_rows.mean()
         held = every * open_part / (np.bincount(drawn, minlength=every.size) + 1)
-        return held, every - held
+        return held, np.maximum(every - held, 0.0)
 
     def groups(self, name: str, most: int) -> NDArray[np.intp]:
         """Return a group for each code of a column [codes]: neighbours that hold as much, or frequent codes alone."""
@@ -229,6 +236,17 @@ def even_groups(counts: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     middles = np.cumsum(counts) - counts / 2
     groups = np.minimum((middles / total * most).astype(np.intp), most - 1)
     return np.unique(groups, return_inverse=True)[1].astype(np.intp)
+
+
+def _of_calendar(each: NDArray[np.float32], calendar: Calendar) -> NDArray[np.float32]:
+    """Return the sums of rows [n, weekdays, hours] by weekday or by hour; a product sums a few numbers fastest."""
+    _, weekdays, hours = each.shape
+    found: NDArray[np.float32] = (
+        each @ np.ones(hours, np.float32)
+        if calendar == "weekday"
+        else (np.ones((1, weekdays), np.float32) @ each)[:, 0]
+    )
+    return found
 
 
 def _counts(codes: NDArray[np.intp], size: int) -> NDArray[np.float64]:

@@ -230,18 +230,23 @@ def fit_table(
     for sentence in coded.coercions.describe():
         warn_caller(CoercionWarning(sentence))
     doors = Doors(Curator(coded.engine, ledger, noise, coded.units), partial(_texts, codec))
-    lifts = None
+    lifts, judged = None, judging.share if judging else Fraction(0)
     if coded.with_calendars is not None:
         from syntabula.synthesizers.calendar_lifts import LiftSearch
 
         n_rows = source.n_rows if is_exact else 0.0 if counted is None else float(counted.values[0])
-        curator = Curator(coded.with_calendars, ledger, noise, coded.units)
-        lifts = LiftSearch(codec, curator, prepared.lifts, n_rows)
+        lifts = LiftSearch(
+            codec,
+            coded.with_calendars,
+            Curator(coded.with_calendars, ledger, noise, coded.units),
+            prepared.lifts_of(ledger.remaining_share - judged),
+            max(n_rows, 0.0),
+        )
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(
         doors.recoded(recoding) if recoding else doors,
         # This includes what preprocessing did not need.
-        share=ledger.remaining_share - (judging.share if judging else 0) - (lifts.share if lifts else 0),
+        share=ledger.remaining_share - judged - (lifts.share if lifts else 0),
         progress=lambda step, done: report(step, _ENCODED + (1 - _ENCODED) * done),
     )
     if recoding:

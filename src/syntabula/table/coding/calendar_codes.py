@@ -32,8 +32,9 @@ def calendars_of(codec: Codec, name: str) -> list[Calendar]:
 
 
 def calendar_column(domain: Domain, name: str, calendar: Calendar) -> str:
-    """Return what the codes of a column's calendar are called: a name that no column of the domain has."""
-    found = f"{calendar} of {name}"
+    """Return what the codes of a column's calendar are called: a name that no other codes have."""
+    # By its position, as the names of two columns may differ by what is added.
+    found = f"{calendar} of column {domain.index(name)}"
     while found in domain:
         found += "'"
     return found

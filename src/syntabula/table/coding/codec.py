@@ -101,8 +101,9 @@ class Codec:
         object.__setattr__(self, "lifts", MappingProxyType(dict(self.lifts)))
         for name, lifts in self.lifts.items():
             fitting = all(len(x.groups) == sizes.get(x.column) and x.column != name for x in lifts.lifts)
-            if name not in self.rhythms or len(lifts.shares) != self.bins[name].size or not fitting:
+            if name not in self.rhythms or not fitting:
                 raise SchemaError(f"the lifts of column {name!r} do not fit its bins or the other columns")
+            lifts.check(self.bins[name])
 
     @classmethod
     def plan(
