@@ -168,11 +168,6 @@ class Preparation:
         shares, cells = self.lifts, _CELLS_OF_LIFTS
         return [(PlannedStep(name=lift_step(n), share=s, noisy_cells=cells), s) for n, s in shares.items()]
 
-    def lifts_of(self, left: Fraction) -> dict[str, Fraction]:
-        """Return `lifts` in proportion to what preparing has left of the budget, if that is less than was planned."""
-        part = min(left / (1 - self.share), Fraction(1))
-        return {name: share * part for name, share in self.lifts.items()}
-
     def recoding(self, curator: Curator) -> Recoding | None:
         """Merge the rare categories of the large columns; None if there is none."""
         return None if self.merging is None else self.merging.fit(curator, self.large)

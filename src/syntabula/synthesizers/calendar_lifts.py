@@ -67,6 +67,7 @@ class LiftSearch:
         engine: Counts the table with the calendars of its times; see `calendar_domain`. It is asked for memory alone.
         curator: Answers for it.
         shares: Fraction of the whole budget for each column of times.
+        part: Part of the shares that may be spent.
         n_rows: Number of records, as far as it is released; the exact one if privacy is off.
     """
 
@@ -74,6 +75,7 @@ class LiftSearch:
     engine: CountingEngine
     curator: Curator
     shares: Mapping[str, Fraction]
+    part: Fraction
     n_rows: float
 
     @property
@@ -91,7 +93,7 @@ class LiftSearch:
             factor = 1 if self.curator.is_private and len(calendars) > 1 else 2
             others = {c: self._others(name, c) for c in calendars}
             times = {c: min(_QUESTIONS[c] * factor, len(others[c])) for c in calendars if others[c]}
-            each = share / max(sum(times.values()), 1)
+            each = share * self.part / max(sum(times.values()), 1)
             asked = [self._sized(c, others[c], n, each) for c, n in times.items()]
             found[name] = [question for question in asked if question is not None]
         return {name: asked for name, asked in found.items() if asked}

@@ -19,10 +19,10 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model, check_sample
 from syntabula.models.restricted import Restricted
+from syntabula.synthesizers.joining import finer_codes
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
-from syntabula.table.coding.finer_codes import finer_codes
 from syntabula.table.coding.values_within import follow_each_other
 from syntabula.table.files.pieces import together
 from syntabula.table.raw import RawColumn

@@ -239,7 +239,9 @@ def fit_table(
             codec,
             coded.with_calendars,
             Curator(coded.with_calendars, ledger, noise, coded.units),
-            prepared.lifts_of(ledger.remaining_share - judged),
+            prepared.lifts,
+            # In proportion, if preparing has left less of the budget than was planned.
+            min((ledger.remaining_share - judged) / (1 - prepared.share), Fraction(1)),
             max(n_rows, 0.0),
         )
     recoding = prepared.recoding(doors.tables)
