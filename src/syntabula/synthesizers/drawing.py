@@ -50,9 +50,9 @@ class Drawing:
             from syntabula.synthesizers.given_texts import as_spelled
 
             if self.rules is not None:
-                from syntabula.synthesizers.ruled_completion import RuledCompletion
+                from syntabula.synthesizers.solved_completion import SolvedCompletion
 
-                ruled = RuledCompletion.of(self.rules, self.codec, self.model, given)
+                ruled = SolvedCompletion.of(self.rules, self.codec, self.model, given)
                 return ruled.n_rows, as_spelled(ruled.draw, ruled.given, given, self.rules.schema)
             from syntabula.synthesizers.completion import Completion
 
