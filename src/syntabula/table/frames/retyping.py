@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import CoercionWarning, SchemaError, warn_caller
+from syntabula.table.frames.missing_values import without_missing_values
 from syntabula.table.frames.object_columns import is_unicode
 from syntabula.table.raw import RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.columns import (
@@ -74,7 +75,10 @@ def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
     """
     declared = {name: column for name, column in schema.columns.items() if name in table.columns}
     if not table.origin.is_text:
-        found = {name: _without_empty(table.columns[name], column) for name, column in declared.items()}
+        found = {
+            name: without_missing_values(_without_empty(table.columns[name], column), column)
+            for name, column in declared.items()
+        }
         table = replace(table, columns=table.columns | found)
     read = {name: column for name, column in declared.items() if not _is_kept(table, name, column)}
     _warn_of_zones([n for n, c in read.items() if table.columns[n].physical.timezone and _is_without_zone(c)])
