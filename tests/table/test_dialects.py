@@ -173,26 +173,3 @@ def test_texts_and_names_are_in_quotes_but_no_numbers_days_and_flags(tmp_path):
     assert header == lines[0]
     assert len(rows) == 200
     assert all(re.fullmatch(r'[0-6],"a ""[0-2]""",2020-01-[0-9]{2},TRUE', row) for row in rows)
-
-
-def test_na_has_no_quotes_where_other_texts_have_them(tmp_path):
-    # As R writes missing texts, whether they are declared to be missing or are a category.
-    cells = ["NA", '"say ""no"""', '"a,b"', '"x"']
-    lines = ['"n","missing","category"', *(f"{i % 7},{cells[i % 4]},{cells[i % 4]}" for i in range(300))]
-    (tmp_path / "in.csv").write_text("\n".join(lines))
-    labels = ['say "no"', "a,b", "x"]
-    columns = {
-        "n": st.Numeric(0, 6, integer=True),
-        "missing": st.Categorical(labels, nullable=True, missing_as="NA"),
-        "category": st.Categorical([*labels, "NA"]),
-    }
-
-    release = st.MST(epsilon=np.inf, seed=1).fit(tmp_path / "in.csv", st.Schema(columns))
-    release.sample_to(tmp_path / "out.csv", 200, seed=1)
-
-    header, *rows = (tmp_path / "out.csv").read_text().splitlines()
-    assert header == lines[0]
-    cell = "(" + "|".join(cells) + ")"
-    found = [re.fullmatch(rf"[0-6],{cell},{cell}", row) for row in rows]
-    assert all(found)
-    assert {row[i] for row in found if row for i in (1, 2)} == {*cells}
