@@ -213,7 +213,7 @@ class _Search:
 
     def _key(self, found: FoundCategories, delta: Fraction) -> Identifier:
         n_present = self.n_estimated - found.n_missing
-        pattern = pattern_of_most(
+        patterns = pattern_of_most(
             self.raw,
             n_present=n_present,
             least=self.least,
@@ -224,9 +224,14 @@ class _Search:
             noise=self.noise,
         )
         counted = repeats(self.raw, self._curator, share=self.share * REPEATS_SHARE, step=self.step)
-        distinct = how_many_differ(pattern, n_rows=self.n_estimated, n_distinct=counted.n_distinct(n_present))
+        pattern, shares = patterns or (None, None)
+        n_distinct = counted.n_distinct(n_present)
         return Identifier(
-            pattern=pattern, distinct=distinct, nullable=found.has_missing, provenance="private"
+            pattern=pattern,
+            shares=shares,
+            distinct=how_many_differ(pattern, n_rows=self.n_estimated, n_distinct=n_distinct, shares=shares),
+            nullable=found.has_missing,
+            provenance="private",
         )
 
     def codes(self, delta: Fraction) -> Column:

@@ -15,7 +15,8 @@ from syntabula.synthesizers.release_file import LATER_FORMAT_VERSION, read_relea
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import Origin
 from syntabula.table.rules.at_work import row_rules
-from syntabula.table.schema.columns import Date, Datetime, Ordered
+from syntabula.table.schema.columns import Date, Datetime, Identifier, Ordered
+from syntabula.table.schema.key_patterns import alternatives_of
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class StoredRelease(NamedTuple):
         columns = self.codec.schema.columns.values()
         texts = any(c.missing_as or (isinstance(c, Ordered) and c.beside) for c in columns)
         unique = any(isinstance(c, Date | Datetime) and c.unique for c in columns)
-        later = texts or unique or self.rules is not None or bool(self.codec.rhythms)
+        mixed = any(isinstance(c, Identifier) and len(alternatives_of(c.pattern)) > 1 for c in columns)
+        later = texts or unique or mixed or self.rules is not None or bool(self.codec.rhythms)
         write_release(file, content, arrays, version=LATER_FORMAT_VERSION if later else None)
 
 
