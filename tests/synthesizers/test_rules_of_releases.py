@@ -371,7 +371,7 @@ class TestStoredDistances:
 
     def test_a_release_loads_where_rules_are_read_in_another_way(self, near, tmp_path, monkeypatch):
         near.save(tmp_path / "r.syn")
-        monkeypatch.setattr("syntabula.table.rules.distances._add_near", lambda *args: None)
+        monkeypatch.setattr("syntabula.table.rules.distances.add_near", lambda *args: None)
         checks._compiled.cache_clear()
         try:
             loaded = st.load(tmp_path / "r.syn")

@@ -20,7 +20,7 @@ from syntabula.table.coding.column_codes import encode_column, present_cells
 from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.rules.clamped import within_orders
 from syntabula.table.rules.computed import equal_cells
-from syntabula.table.rules.distances import Distance
+from syntabula.table.rules.distances import Distance, leading_to
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.rules.solved import Solver
 from syntabula.table.schema.columns import Identifier, Ordered
@@ -196,7 +196,7 @@ class RuledCompletion:
             if found is not None:
                 anchor, values, allowed = found
                 # A given one among several that this is a distance from would not move with the others.
-                fixed = [present_cells(given[n]) for n in distances[name].columns if n in given]
+                fixed = [present_cells(given[n]) for n in leading_to(name, distances) if n in given]
                 movable = close & allowed & ~np.logical_or.reduce([np.zeros_like(close), *fixed])
                 place(drawn, {anchor: values}, *[np.flatnonzero(movable)] * 2)
                 moved = True
