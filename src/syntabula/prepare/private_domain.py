@@ -225,14 +225,10 @@ class _Search:
         )
         counted = repeats(self.raw, self._curator, share=self.share * REPEATS_SHARE, step=self.step)
         pattern, shares = patterns or (None, None)
-        n_distinct = counted.n_distinct(n_present)
-        return Identifier(
-            pattern=pattern,
-            shares=shares,
-            distinct=how_many_differ(pattern, n_rows=self.n_estimated, n_distinct=n_distinct, shares=shares),
-            nullable=found.has_missing,
-            provenance="private",
-        )
+        many, n_distinct = self.n_estimated, counted.n_distinct(n_present)
+        distinct = how_many_differ(pattern, n_rows=many, n_distinct=n_distinct, shares=shares)
+        form = Identifier(pattern=pattern, shares=shares, distinct=distinct, provenance="private")
+        return replace(form, nullable=found.has_missing)
 
     def codes(self, delta: Fraction) -> Column:
         # No number can represent all the others.

@@ -19,7 +19,6 @@ from syntabula._memory import available_bytes
 from syntabula._planning import MOST_ROWS
 from syntabula.errors import ArgumentError, DataError, ResourceError
 from syntabula.models.base import Model
-from syntabula.synthesizers.unique_values import most_rows, unique_column, unique_values
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.raw import Origin, RawColumn, RawTable
@@ -81,11 +80,14 @@ class Drawing:
 
     def _unconditioned(self, n: object) -> tuple[int, Draw]:
         """Return a number of rows, and what draws them; a column without repetition is chosen first."""
-        total, unique = max(0, round(self.model.total)), unique_column(self.codec)
+        total, columns = max(0, round(self.model.total)), self.codec.schema.columns
+        unique = next((name for name, column in columns.items() if getattr(column, "unique", False)), None)
         if unique is None:
             return _checked_rows(total if n is None else n), self.rows
+        from syntabula.synthesizers.unique_values import most_rows, unique_values
+
         n_rows = _checked_rows(min(total, most_rows(self.codec, unique)) if n is None else n)
-        values = unique_values(self.codec, self.model, unique, n_rows)
+        values = unique_values(self.codec, self.model, unique, n_rows, generator(0))
         return self._completed(RawTable({unique: values}, n_rows, Origin("pandas", {})))
 
     def rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:

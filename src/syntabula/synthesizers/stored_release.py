@@ -16,7 +16,6 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import Origin
 from syntabula.table.rules.at_work import row_rules
 from syntabula.table.schema.columns import Date, Datetime, Identifier, Ordered
-from syntabula.table.schema.key_patterns import alternatives_of
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -58,7 +57,8 @@ class StoredRelease(NamedTuple):
         columns = self.codec.schema.columns.values()
         texts = any(c.missing_as or (isinstance(c, Ordered) and c.beside) for c in columns)
         unique = any(isinstance(c, Date | Datetime) and c.unique for c in columns)
-        mixed = any(isinstance(c, Identifier) and len(alternatives_of(c.pattern)) > 1 for c in columns)
+        # Of a character that stands for itself, this is too careful.
+        mixed = any(isinstance(c, Identifier) and "|" in (c.pattern or "") for c in columns)
         later = texts or unique or mixed or self.rules is not None or bool(self.codec.rhythms)
         write_release(file, content, arrays, version=LATER_FORMAT_VERSION if later else None)
 

@@ -19,19 +19,13 @@ _TRIED = 20_000
 """Rows, at least, of whose values the chosen ones are quantiles."""
 
 
-def unique_column(codec: Codec) -> str | None:
-    """Return the learned column that no two rows share; None if there is none."""
-    columns = codec.schema.columns
-    return next((n for n, c in columns.items() if isinstance(c, Date | Datetime) and c.unique), None)
-
-
 def most_rows(codec: Codec, name: str) -> int:
     """Return how many values such a column has between its bounds."""
     first, last = _grid(codec, name)
     return last - first + 1
 
 
-def unique_values(codec: Codec, model: Model, name: str, n_rows: int) -> RawColumn:
+def unique_values(codec: Codec, model: Model, name: str, n_rows: int, rng: np.random.Generator) -> RawColumn:
     """Return different values of a column in ascending order, distributed as the release says.
 
     Args:
@@ -39,6 +33,7 @@ def unique_values(codec: Codec, model: Model, name: str, n_rows: int) -> RawColu
         model: The release's model.
         name: The column.
         n_rows: Number of values.
+        rng: Of a fixed seed, so that all parts of a table agree.
 
     Raises:
         ArgumentError: If there are not so many between the bounds.
@@ -50,7 +45,6 @@ def unique_values(codec: Codec, model: Model, name: str, n_rows: int) -> RawColu
         )
     column = codec.schema[name]
     assert isinstance(column, Date | Datetime)
-    rng = np.random.default_rng(0)
     n_tried = max(n_rows, _TRIED)
     drawn = codec.decode(model.sample(n_tried, rng), rng)[name]
     points = np.sort(column.points(drawn.values, drawn.physical.kind)[0].astype(np.int64))

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.frames.missing_values import filled, with_missing_value
 from syntabula.table.frames.object_columns import exact_integers, object_array, to_objects
 from syntabula.table.raw import (
     TEXT_FORMATS,
@@ -55,6 +54,8 @@ def output_type(column: Column, container: Container) -> PhysicalType:
         return found
     if container in ("csv", "tsv"):
         return replace(found, missing_as=column.missing_as)
+    from syntabula.table.frames.missing_values import with_missing_value
+
     found = with_missing_value(found, column)
     if found.missing_value is None:
         return found
@@ -123,8 +124,10 @@ def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
         return RawColumn(np.where(held, column.beside.texts(), cells), column.missing & ~held, physical)
     if physical.kind == "datetime" and (physical.timezone is None) != (column.physical.timezone is None):
         return column
-    if isinstance(cells, RepeatedTexts):
+    if physical.missing_value is None or isinstance(cells, RepeatedTexts):
         return RawColumn(cells, column.missing, physical)
+    from syntabula.table.frames.missing_values import filled
+
     return filled(cells, column.missing, physical)
 
 
