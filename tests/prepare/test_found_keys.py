@@ -69,7 +69,7 @@ def test_most_keys_show_the_form_of_new_ones() -> None:
 def test_texts_of_many_forms_become_running_numbers() -> None:
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice([*"abcdefgh"], int(k))) for k in rng.integers(3, 30, N)]
-    prefixed = [f"{('INV', 'CRN', 'OLD')[i % 3]}-{i:06d}" for i in range(N)]
+    prefixed = [f"{'-' * (i % 40)}{i:06d}" for i in range(N)]
 
     made, messages = release(table(said=words, prefixed=prefixed))
 
@@ -77,6 +77,25 @@ def test_texts_of_many_forms_become_running_numbers() -> None:
     assert {made.schema[name].distinct for name in ("said", "prefixed")} == {None}
     (message,) = messages
     assert "running numbers" in message
+
+
+def test_few_forms_come_out_beside_each_other() -> None:
+    rng = np.random.default_rng(0)
+    tails = np.where(rng.random(N) < 0.7, keys("N###@@"), keys("N#####", seed=1))
+    bills = [f"{('INV', 'INV', 'CRN')[i % 3]}-{i:06d}" for i in range(N)]
+    random = ["".join(row) for row in rng.choice([*"ABCDEF0123456789XYZ"], (N, 9))]
+
+    made, _ = release(table(tail=tails.tolist(), bill=bills, random=random), epsilon=3.0)
+
+    tail, bill, drawn = made.schema["tail"], made.schema["bill"], made.sample(3_000, seed=0)
+    assert (tail.pattern, bill.pattern) == (r"[A-Z]\d{3}[A-Z]{2}|[A-Z]\d{5}", r"INV-\d{6}|CRN-\d{6}")
+    assert tail.shares == pytest.approx((0.7, 0.3), abs=0.05)
+    assert drawn["tail"].str.fullmatch(r"[A-Z]\d{5}").mean() == pytest.approx(0.3, abs=0.05)
+    assert drawn["bill"].str.startswith("INV-").mean() == pytest.approx(2 / 3, abs=0.05)
+    assert drawn["tail"].is_unique
+    assert drawn["bill"].is_unique
+    # Random characters have too many forms.
+    assert made.schema["random"].pattern == "[A-Z0-9]{9}"
 
 
 @pytest.mark.thorough
@@ -162,12 +181,10 @@ class TestRepeats:
         assert Repeats(-5.0, 100.0, 10.0, has_missing=False).n_distinct() == 1
 
 
-def test_a_shape_that_less_than_half_have_is_none() -> None:
-    mixed = [
-        *keys("@@@@-####")[: N * 2 // 5],
-        *keys("####/######")[: N * 2 // 5],
-        *keys("@#@#@#@##")[: N // 5],
-    ]
+def test_shapes_that_less_than_half_have_together_are_none() -> None:
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice([*"abcdefgh"], int(k))) for k in rng.integers(3, 30, N * 3 // 5)]
+    mixed = [*keys("@@@@-####")[: N // 5], *keys("####/######")[: N // 5], *words]
 
     assert release(table(key=mixed))[0].schema["key"].pattern is None
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula import Categorical, Date, Identifier, Numeric, Rules, Schema
+from syntabula import Categorical, Date, Datetime, Identifier, Numeric, Rules, Schema
 from syntabula.cli.main import main
 from syntabula.errors import (
     ArgumentError,
@@ -91,6 +91,31 @@ def near():
     frame = pd.DataFrame({"a": a, "b": a + rng.integers(0, 10, 300) / 2})
     schema = Schema(columns, rules=Rules(require=["b between a and a + 4.5"]))
     return st.Independent(epsilon=5.0, seed=1).fit(frame, schema)
+
+
+def stays(gaps, *, unit):
+    """Return a table of stays, some of whose first or last days or times are missing, and its schema."""
+    rng, n = np.random.default_rng(0), 2000
+    of_days, length = unit == "day", pd.Timedelta(1, unit="D" if unit == "day" else "s")
+    day = pd.Series(
+        pd.Timestamp("2020-01-01") + rng.integers(0, 700, n) * length * (1 if of_days else 97_711)
+    )
+    end = day + rng.geometric(0.05, n) * length * (1 if of_days else 7)
+    frame = pd.DataFrame({"day": day.mask(rng.random(n) < gaps[0]), "end": end.mask(rng.random(n) < gaps[1])})
+    counted = frame if of_days else frame.apply(lambda column: column.dt.floor("min"))
+    apart = (counted["end"] - counted["day"]) / pd.Timedelta(1, unit="D" if of_days else "min")
+    frame["stay"] = apart.round().astype("Int64")
+    bounds = dt.date(2020, 1, 1), dt.date(2023, 12, 31)
+    times = [dt.datetime.combine(bound, dt.time()) for bound in bounds]
+    columns = {
+        name: Date(*bounds, nullable=gap > 0)
+        if of_days
+        else Datetime(*times, resolution="second", nullable=gap > 0)
+        for name, gap in zip(["day", "end"], gaps, strict=True)
+    }
+    columns["stay"] = Numeric(0, 900, integer=True, nullable=any(gaps))
+    rules = Rules(derive={"stay": f"date_diff('{unit}', day, \"end\")"}, order=[["day", "end"]])
+    return frame, Schema(columns, rules=rules)
 
 
 def quietly(call):
@@ -346,7 +371,7 @@ class TestStoredDistances:
 
     def test_a_release_loads_where_rules_are_read_in_another_way(self, near, tmp_path, monkeypatch):
         near.save(tmp_path / "r.syn")
-        monkeypatch.setattr("syntabula.table.rules.distances._add_near", lambda *args: None)
+        monkeypatch.setattr("syntabula.table.rules.distances.add_near", lambda *args: None)
         checks._compiled.cache_clear()
         try:
             loaded = st.load(tmp_path / "r.syn")
@@ -421,6 +446,18 @@ class TestConditions:
         assert (drawn["s"] == "x").all()
         assert drawn["end"].between("2020-03-01", "2020-12-31").all()
         assert not broken(drawn)
+
+    def test_rare_values_of_a_difference_are_drawn_at_once(self):
+        real, schema = stays((0.0, 0.3), unit="day")
+        release = st.Independent(epsilon=9, delta=1e-6, seed=0).fit(real, schema)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConditionWarning)
+            drawn = release.sample(200, where={"stay": (150, 250)}, seed=1)
+
+        assert drawn["stay"].between(150, 250).all()
+        # A share of .7 * (.95^150 - .95^250) = .0003 of the rows.
+        assert 0 < release.probability({"stay": (150, 250)}) < 0.001
 
     def test_missing_cells_can_be_asked_for(self, release):
         drawn = quietly(lambda: release.sample(50, where={"end": None}, seed=1))
@@ -532,6 +569,49 @@ class TestGiven:
 
         assert ((drawn["a"] <= drawn["b"]) & (drawn["b"] <= drawn["c"])).all()
         assert (drawn[names].to_numpy() == given.to_numpy()).all()
+
+    @pytest.mark.parametrize("gaps", [(0.0, 0.3), (0.2, 0.3)], ids=["of the end", "of both"])
+    def test_a_given_difference_tells_its_missing_end(self, gaps):
+        real, schema = stays(gaps, unit="day")
+        release = st.Independent(epsilon=9, delta=1e-6, seed=0).fit(real, schema)
+        every = {*real.columns}
+
+        for names in (["stay"], ["end", "stay"], ["day", "stay"], ["day", "end"]):
+            given = real[names][:300]
+            drawn = quietly(lambda given=given: release.sample(given=given, seed=1))
+
+            assert not broken(drawn, schema)
+            assert {*drawn} == every
+            for name in names:
+                pd.testing.assert_series_equal(drawn[name], given[name], check_dtype=False)
+        with pytest.raises(ArgumentError, match="column 'stay' has 1 cell with a value outside the bounds"):
+            release.sample(given=pd.DataFrame({"stay": [901]}))
+
+    def test_one_in_begun_units_is_reached_by_moves(self):
+        real, schema = stays((0.2, 0.3), unit="minute")
+        release = st.Independent(epsilon=9, delta=1e-6, seed=0).fit(real, schema)
+        given = real[["end", "stay"]][:200]
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConditionWarning)
+            drawn = quietly(lambda: release.sample(given=given, seed=1))
+
+        assert not broken(drawn, schema)
+        for name in given:
+            pd.testing.assert_series_equal(drawn[name], given[name], check_dtype=False)
+
+    def test_a_given_sum_tells_its_missing_part(self):
+        rng = np.random.default_rng(0)
+        real = pd.DataFrame({name: rng.gamma(2, 50, 2000).round(2) for name in ("net", "tax")})
+        real["gross"] = (real["net"] + real["tax"]).round(2)
+        columns = {name: Numeric(0, 5000, decimals=2) for name in real}
+        schema = Schema(columns, rules=Rules(derive={"gross": "net + tax"}))
+        release = st.Independent(epsilon=9, delta=1e-6, seed=0).fit(real, schema)
+        given = real[["gross", "tax"]][:200]
+
+        drawn = release.sample(given=given, seed=1)
+
+        pd.testing.assert_frame_equal(drawn, real[:200], check_dtype=False)
 
     @pytest.mark.thorough
     def test_values_that_break_a_rule_are_refused_without_showing_them(self, release):

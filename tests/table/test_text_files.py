@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sample_files import TABLE, cells, read_text, shown
 
+import syntabula as st
 from syntabula.errors import DataError
+from syntabula.table.draft import draft_schema
 from syntabula.table.files.files import read_table, write_table
 from syntabula.table.frames.frames import from_frame
+from syntabula.table.read import read
 
 CANARY = "zebra-canary-7731"
 
@@ -120,3 +125,50 @@ class TestJsonLines:
                 read_text(tmp_path, content, "t.jsonl")
 
             assert CANARY not in shown(caught.value)
+
+
+def test_na_has_no_quotes_where_other_texts_have_them(tmp_path: Path) -> None:
+    # As R writes missing texts, whether they are declared to be missing or are a category.
+    texts = ["NA", '"say ""no"""', '"a,b"', '"x"']
+    lines = ['"n","missing","category"', *(f"{i % 7},{texts[i % 4]},{texts[i % 4]}" for i in range(300))]
+    (tmp_path / "in.csv").write_text("\n".join(lines))
+    labels = ['say "no"', "a,b", "x"]
+    columns = {
+        "n": st.Numeric(0, 6, integer=True),
+        "missing": st.Categorical(labels, nullable=True, missing_as="NA"),
+        "category": st.Categorical([*labels, "NA"]),
+    }
+
+    release = st.MST(epsilon=np.inf, seed=1).fit(tmp_path / "in.csv", st.Schema(columns))
+    release.sample_to(tmp_path / "out.csv", 200, seed=1)
+
+    header, *rows = (tmp_path / "out.csv").read_text().splitlines()
+    assert header == lines[0]
+    one = "(" + "|".join(texts) + ")"
+    found = [re.fullmatch(rf"[0-6],{one},{one}", row) for row in rows]
+    assert all(found)
+    assert {row[i] for row in found if row for i in (1, 2)} == {*texts}
+
+
+@pytest.mark.parametrize(
+    ("written", "format", "value"),
+    [
+        (["12,5", "803", "1.234"], "1.234,5", 1234.0),
+        (["12,50", "1.234"], "1.234,50", 1234.0),
+        (["803", "1.234.567", "1.234"], "1.234", 1234),
+        (["12,5", "1.234.567,5", "1.234.567", "1.234"], "1.234,5", 1234.0),
+        # Nothing else says that these are thousands.
+        (["803", "12.5", "1.234"], "1234.5", 1.234),
+    ],
+)
+def test_few_numbers_in_groups_of_points_are_numbers(
+    tmp_path: Path, written: list[str], format: str, value: float
+) -> None:
+    lines = ["x;y", *(f"{written[i // 9 % len(written) if i % 9 == 0 else 0]};{i % 5}" for i in range(300))]
+    (tmp_path / "in.csv").write_text("\n".join(lines))
+
+    schema, _ = draft_schema(tmp_path / "in.csv")
+
+    assert schema["x"].format == format
+    (tmp_path / "one.csv").write_text("x;y\n1.234;1\n")
+    assert read(tmp_path / "one.csv", schema).columns["x"].values.tolist() == [value]

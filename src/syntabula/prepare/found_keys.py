@@ -21,7 +21,7 @@ from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.table.key_shapes import shape_of
+from syntabula.table.key_shapes import MOST_SHAPES, joined_patterns, shape_of
 from syntabula.table.schema.key_patterns import UUID
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ SHAPES_SHARE = Fraction(1, 16)
 
 REPEATS_SHARE = Fraction(1, 16)
 """Fraction of a text column's domain budget that is kept for the number of different keys."""
+
+_QUESTIONS = ((True, True), (False, True), (False, False))
+"""Which shapes are asked for: whether letters are kept, and whether mixed runs of letters and digits are divided."""
 
 _UNLIKELY = 6
 """Standard deviations above its mean that the number of values which share a place hardly reaches."""
@@ -50,13 +53,14 @@ def pattern_of_most(
     step: str,
     ledger: Ledger,
     noise: NoiseSource,
-) -> str | None:
-    """Return the pattern of keys that more than half of the texts have, if any.
+) -> tuple[str, tuple[float, ...] | None] | None:
+    """Return the few patterns of keys that more than half of the texts have, if there are such.
 
-    The question that finds categories, asked of shapes, for half of the share: those with letters as they are, such
-    as INV-0012. If most texts have no shape that enough others have, it is asked of shapes with any letters. `shape_of`
-    looks at one text alone, so a record has at most one shape, and adding or removing it changes one count by one. The
-    guarantee is that of `ThresholdEvent`.
+    The question that finds categories, asked of shapes, for a third of the share: those with letters as they are, such
+    as INV-0012. If most texts have none of a few shapes that enough others have, it is asked of shapes with any letters,
+    and then of those with any letters and digits where both are mixed. `shape_of` looks at one text alone, so a record
+    has at most one shape, and adding or removing it changes one count by one. The guarantee is that of
+    `ThresholdEvent`.
 
     Args:
         raw: The column.
@@ -69,17 +73,19 @@ def pattern_of_most(
         noise: Draws the noise.
 
     Returns:
-        The pattern; None if no shape is that of most texts.
+        The patterns as one, and the part of the rows that has each of several; None if no few shapes are those of most
+        texts.
     """
-    for keeps_letters in (True, False):
-        shapes = raw.shapes(partial(shape_of, keeps_letters=keeps_letters), least)
+    for keeps_letters, divides in _QUESTIONS:
+        shapes = raw.shapes(partial(shape_of, keeps_letters=keeps_letters, divides=divides), least)
         column = LabelCurator({x: n for x, n in shapes.items() if is_unicode(x)}, ledger, noise)
-        found = column.frequent(share=share / 2, delta=delta / 2, step=step, least=least)
-        # Where letters are alike in most texts, keys with any letters would look like none of them.
-        if found and 2 * sum(found.values()) > n_present:
-            shape = max(found, key=lambda one: found[one])
-            assert shape is not None
-            return ("uuid" if shape == UUID else shape) if 2 * found[shape] > n_present else None
+        parts = len(_QUESTIONS)
+        found = column.frequent(share=share / parts, delta=delta / parts, step=step, least=least)
+        few = sorted(((x, n) for x, n in found.items() if x is not None), key=lambda one: -one[1])[
+            :MOST_SHAPES
+        ]
+        if few and 2 * sum(count for _, count in few) > n_present:
+            return joined_patterns({"uuid" if x == UUID else str(x): float(n) for x, n in few})
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.table.new_keys import hardly_repeat, identifier_of
@@ -68,13 +69,14 @@ def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> I
     """
     n_present, n_missing = numbers
 
-    def form(counts: Mapping[CellText, int]) -> dict[str, str | int | None] | None:
+    def form(counts: Mapping[CellText, int]) -> dict[str, Any] | None:
         numbers = {label: number for label, number in counts.items() if label is not None}
         repeated = sum(number for number in numbers.values() if number > 1)
         if not hardly_repeat(len(numbers), n_present) or repeated > MOST_REPEATED * n_present:
             return None
         key = identifier_of(numbers, nullable=n_missing > 0, provenance="private")
-        return {"pattern": key.pattern, "distinct": key.distinct}
+        shares = None if key.shares is None else [*key.shares]
+        return {"pattern": key.pattern, "shares": shares, "distinct": key.distinct}
 
     told = column.told(form, what="pattern of keys", step=step)
     return None if told is None else Identifier(**told, nullable=n_missing > 0, provenance="private")

@@ -213,7 +213,7 @@ class _Search:
 
     def _key(self, found: FoundCategories, delta: Fraction) -> Identifier:
         n_present = self.n_estimated - found.n_missing
-        pattern = pattern_of_most(
+        patterns = pattern_of_most(
             self.raw,
             n_present=n_present,
             least=self.least,
@@ -224,10 +224,11 @@ class _Search:
             noise=self.noise,
         )
         counted = repeats(self.raw, self._curator, share=self.share * REPEATS_SHARE, step=self.step)
-        distinct = how_many_differ(pattern, n_rows=self.n_estimated, n_distinct=counted.n_distinct(n_present))
-        return Identifier(
-            pattern=pattern, distinct=distinct, nullable=found.has_missing, provenance="private"
-        )
+        pattern, shares = patterns or (None, None)
+        many, n_distinct = self.n_estimated, counted.n_distinct(n_present)
+        distinct = how_many_differ(pattern, n_rows=many, n_distinct=n_distinct, shares=shares)
+        form = Identifier(pattern=pattern, shares=shares, distinct=distinct, provenance="private")
+        return replace(form, nullable=found.has_missing)
 
     def codes(self, delta: Fraction) -> Column:
         # No number can represent all the others.

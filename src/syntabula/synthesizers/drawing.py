@@ -21,7 +21,7 @@ from syntabula.errors import ArgumentError, DataError, ResourceError
 from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
-from syntabula.table.raw import Origin, RawColumn
+from syntabula.table.raw import Origin, RawColumn, RawTable
 
 if TYPE_CHECKING:
     from syntabula.table.rules.row_rules import RowRules
@@ -47,21 +47,9 @@ class Drawing:
         if given is not None:
             if n is not None or where is not None:
                 raise ArgumentError("given already defines the rows to draw; leave out n and where")
-            from syntabula.synthesizers.given_texts import as_spelled
-
-            if self.rules is not None:
-                from syntabula.synthesizers.ruled_completion import RuledCompletion
-
-                ruled = RuledCompletion.of(self.rules, self.codec, self.model, given)
-                return ruled.n_rows, as_spelled(ruled.draw, ruled.given, given, self.rules.schema)
-            from syntabula.synthesizers.completion import Completion
-
-            completion = Completion.of(self.codec, self.model, given)
-            return completion.n_rows, as_spelled(
-                completion.draw, completion.columns, given, self.codec.schema
-            )
+            return self._completed(given)
         if where is None:
-            return _checked_rows(max(0, round(self.model.total)) if n is None else n), self.rows
+            return self._unconditioned(n)
         if self.rules is not None:
             from syntabula.synthesizers.ruled_conditions import satisfying
 
@@ -75,6 +63,32 @@ class Drawing:
         n_rows = _checked_rows(max(0, round(rows.expected)) if n is None else n)
         rows.check(n_rows)
         return n_rows, rows.draw
+
+    def _completed(self, given: Any) -> tuple[int, Draw]:
+        """Return the number of given rows, and what completes them."""
+        from syntabula.synthesizers.given_texts import as_spelled
+
+        if self.rules is not None:
+            from syntabula.synthesizers.solved_completion import SolvedCompletion
+
+            ruled = SolvedCompletion.of(self.rules, self.codec, self.model, given)
+            return ruled.n_rows, as_spelled(ruled.draw, ruled.given, given, self.rules.schema)
+        from syntabula.synthesizers.completion import Completion
+
+        completion = Completion.of(self.codec, self.model, given)
+        return completion.n_rows, as_spelled(completion.draw, completion.columns, given, self.codec.schema)
+
+    def _unconditioned(self, n: object) -> tuple[int, Draw]:
+        """Return a number of rows, and what draws them; a column without repetition is chosen first."""
+        total, columns = max(0, round(self.model.total)), self.codec.schema.columns
+        unique = next((name for name, column in columns.items() if getattr(column, "unique", False)), None)
+        if unique is None:
+            return _checked_rows(total if n is None else n), self.rows
+        from syntabula.synthesizers.unique_values import most_rows, unique_values
+
+        n_rows = _checked_rows(min(total, most_rows(self.codec, unique)) if n is None else n)
+        values = unique_values(self.codec, self.model, unique, n_rows, generator(0))
+        return self._completed(RawTable({unique: values}, n_rows, Origin("pandas", {})))
 
     def rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""

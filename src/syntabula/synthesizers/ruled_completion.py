@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from syntabula.synthesizers.ruled_rows import place
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column, present_cells
 from syntabula.table.raw import Origin, RawColumn, RawTable
-from syntabula.table.read import read
 from syntabula.table.rules.clamped import within_orders
 from syntabula.table.rules.computed import equal_cells
-from syntabula.table.rules.distances import Distance
+from syntabula.table.rules.distances import Distance, leading_to
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
+from syntabula.table.rules.solved import Solver
 from syntabula.table.schema.columns import Identifier, Ordered
 
 _ROUNDS = 30
@@ -40,6 +40,7 @@ class RuledCompletion:
 
     Attributes:
         rules: The rules.
+        solver: Solves the given sums for columns that are not given.
         learned: Draws the columns that were learned.
         given: The given columns, as read.
         near: Columns in an order that are given while the next one may not be, with their distances. Where the next one
@@ -47,6 +48,7 @@ class RuledCompletion:
     """
 
     rules: RowRules
+    solver: Solver
     learned: Completion
     given: Mapping[str, RawColumn]
     near: Mapping[str, RawColumn]
@@ -57,14 +59,33 @@ class RuledCompletion:
         return self.learned.n_rows
 
     @classmethod
-    def of(cls, rules: RowRules, codec: Codec, model: Model, source: Any) -> Self:
-        """Read a given table; raises as `Completion.of`."""
-        table = read(source, rules.schema)
-        distances, derived = rules.compiled.distances, rules.compiled.derived
+    def of(
+        cls,
+        rules: RowRules,
+        codec: Codec,
+        model: Model,
+        table: RawTable,
+        *,
+        distances: Mapping[str, RawColumn] | None = None,
+    ) -> Self:
+        """Prepare to draw the rows of a given table.
+
+        Args:
+            rules: The rules.
+            codec: The release's codec.
+            model: The release's model.
+            table: The given table.
+            distances: Columns that are not given, but known as the distances that they are learned as.
+
+        Raises:
+            ArgumentError: As `Completion.of`.
+        """
+        apart = {} if distances is None else distances
+        learned_as, derived = rules.compiled.distances, rules.compiled.derived
         wrong = [
             objection
             for name, raw in table.columns.items()
-            if name in distances or name in derived
+            if name in learned_as or name in derived
             for objection in objections(name, rules.schema[name], raw)
         ]
         if wrong:
@@ -76,11 +97,12 @@ class RuledCompletion:
         kept = dict(distant.columns)
         near = {
             name: kept.pop(name)
-            for name, distance in distances.items()
+            for name, distance in learned_as.items()
             if name in kept and not _is_told(distance, table.columns)
         }
-        learned = RawTable(kept, table.n_rows, table.origin)
-        return cls(rules, Completion.of(codec, model, learned), table.columns, near)
+        learned = RawTable({**kept, **apart}, table.n_rows, table.origin)
+        solver = Solver.of(rules, table.columns)
+        return cls(rules, solver, Completion.of(codec, model, learned), table.columns, near)
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another.
@@ -92,7 +114,8 @@ class RuledCompletion:
         left = np.arange(start, stop)
         broken: dict[str, int] = {}
         derived = self.rules.compiled.derived
-        orders, moved = [c for c in self.rules.rules.order if len({*c} - derived.keys()) > 1], 0
+        orders = [" <= ".join(c) for c in self.rules.rules.order if len({*c} - derived.keys()) > 1]
+        movable, moved = [*orders, *(f"{name} = {derived[name].text}" for name in self.solver.sums)], 0
         for number in range(_ROUNDS):
             # The fewer rows are left, the more often each is tried at once.
             times = max(1, min(_MOST_AT_ONCE, _ROWS_AT_ONCE // max(left.size, 1))) if found else 1
@@ -102,7 +125,7 @@ class RuledCompletion:
                     # The first round has said what there is to say of the given rows, each of which it tried once.
                     warnings.simplefilter("ignore", ConditionWarning)
                 drawn = self.learned.draw_rows(tried, rng)
-            moves = number >= _ROUNDS_AS_DRAWN and bool(orders)
+            moves = number >= _ROUNDS_AS_DRAWN and bool(movable)
             rows, kept, broken = self._completed(drawn, tried, rng, moves=moves)
             if not found:
                 found = {name: _copied(column) for name, column in rows.items()}
@@ -112,7 +135,7 @@ class RuledCompletion:
             moved += moves * places.size
             if not left.size:
                 if moved:
-                    warn_caller(ConditionWarning(_moved(moved, stop - start, orders)))
+                    warn_caller(ConditionWarning(_moved(moved, stop - start, movable)))
                 return found | self._numbered(found, start)
         broken = {rule: count // times for rule, count in broken.items()}
         shares = {rule: count / left.size for rule, count in broken.items()}
@@ -135,6 +158,10 @@ class RuledCompletion:
         if moves:
             whole = columns | given
             whole |= within_orders(self.rules, whole, given)
+            if self.solver.sums:
+                whole = self.solver.moved(whole, given, rng)
+                solved = {n for one in self.solver.sums.values() for n in one.factors}
+                whole |= within_orders(self.rules, whole, {*given, *solved})
             moved, _ = self.rules.learned_table(RawTable(whole, rows.size, Origin("pandas", {})))
             columns, kept, broken = self.rules.completed(moved.columns, rows.size, rng)
         elif self.near:
@@ -169,7 +196,7 @@ class RuledCompletion:
             if found is not None:
                 anchor, values, allowed = found
                 # A given one among several that this is a distance from would not move with the others.
-                fixed = [present_cells(given[n]) for n in distances[name].columns if n in given]
+                fixed = [present_cells(given[n]) for n in leading_to(name, distances) if n in given]
                 movable = close & allowed & ~np.logical_or.reduce([np.zeros_like(close), *fixed])
                 place(drawn, {anchor: values}, *[np.flatnonzero(movable)] * 2)
                 moved = True
@@ -210,11 +237,10 @@ def _is_told(distance: Distance, given: Mapping[str, RawColumn]) -> bool:
     return bool(_told(distance, given).all())
 
 
-def _moved(n: int, n_rows: int, orders: Sequence[Sequence[str]]) -> str:
-    listed = ", ".join(" <= ".join(chain) for chain in orders)
+def _moved(n: int, n_rows: int, rules: Sequence[str]) -> str:
     return (
-        f"for {n:,} of {n_rows:,} given rows, no draw kept the order {listed} with the given values, so drawn values of "
-        "these columns were moved into it: they are little more than a guess"
+        f"for {n:,} of {n_rows:,} given rows, no draw kept {', '.join(rules)} with the given values, so drawn values of "
+        "these columns were moved until it holds: they are little more than a guess"
     )
 
 

@@ -16,7 +16,7 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.raw import RawColumn
-from syntabula.table.rules.implied import implied_start
+from syntabula.table.rules.implied import implied_distance, implied_start
 from syntabula.table.rules.row_rules import RowRules
 
 _TRIED = 50_000
@@ -86,7 +86,9 @@ def _split(rules: RowRules, codec: Codec, where: object) -> tuple[dict[str, Any]
         else:
             plain[name] = condition
     # What these imply for learned columns makes most rows satisfy them that else would be discarded.
-    implied = [implied_start(rules, name, condition) for name, condition in computed.items()]
+    implied = [
+        found(rules, *item) for item in computed.items() for found in (implied_start, implied_distance)
+    ]
     return dict(filter(None, implied)) | plain, computed
 
 

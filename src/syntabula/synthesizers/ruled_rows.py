@@ -92,7 +92,7 @@ class RuledRows:
             if missing > 0 and self.tried >= _LEAST_TRIED and self.kept < _LEAST_KEPT * self.tried:
                 raise ResourceError(self._refusal())
         self._warn()
-        return self._numbered(_joined(pieces), start)
+        return self._numbered(joined_rows(pieces), start)
 
     def try_rows(
         self, n_rows: int, rng: np.random.Generator
@@ -215,7 +215,8 @@ def _of_lost(names: list[str], broken: str) -> str:
     )
 
 
-def _joined(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
+def joined_rows(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
+    """Return rows of the same columns one after another."""
     if len(pieces) == 1:
         return pieces[0]
     return {

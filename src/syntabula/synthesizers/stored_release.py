@@ -15,7 +15,7 @@ from syntabula.synthesizers.release_file import LATER_FORMAT_VERSION, read_relea
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import Origin
 from syntabula.table.rules.at_work import row_rules
-from syntabula.table.schema.columns import Ordered
+from syntabula.table.schema.columns import Date, Datetime, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ class StoredRelease(NamedTuple):
             content[_DISTANCES] = {name: distance.to_json() for name, distance in distances.items()}
         columns = self.codec.schema.columns.values()
         texts = any(c.missing_as or (isinstance(c, Ordered) and c.beside) for c in columns)
-        later = texts or self.rules is not None or bool(self.codec.rhythms)
+        unique = any(isinstance(c, Date | Datetime) and c.unique for c in columns)
+        # Of a character that stands for itself, this is too careful.
+        mixed = any(isinstance(c, Identifier) and "|" in (c.pattern or "") for c in columns)
+        later = texts or unique or mixed or self.rules is not None or bool(self.codec.rhythms)
         write_release(file, content, arrays, version=LATER_FORMAT_VERSION if later else None)
 
 

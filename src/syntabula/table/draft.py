@@ -66,6 +66,13 @@ _CLOCK_NUMBERS = (
 _LIMITS_NOTE = (
     "holds numbers, and in some cells a text such as a limit, which `texts` lists; add others that may occur"
 )
+_UNIQUE_NOTE = (
+    "differs in every row, as where there is one row a day, so its values are drawn without repetition; if two rows may "
+    "have the same one, leave out `unique`"
+)
+_LEAST_UNIQUE = 50
+_NO_CHANCE = 40
+"""Values drawn evenly from a domain of n all differ with a probability below e^-20 if they are more than sqrt(40 n)."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_TIME = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
 _LAST_TIME = (dt.datetime.max - _EPOCH) // dt.timedelta(microseconds=1)
@@ -149,6 +156,10 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
             drafted[name] = with_missing_text(_in_format(column, raw.physical.format), raw.physical)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
+        drawn = drafted[name]
+        if note == _UNIQUE_NOTE and note in noted and isinstance(drawn, Date | Datetime):
+            # Rows have one order.
+            drafted[name], note = replace(drawn, unique=False), None
         if note:
             noted.setdefault(note, []).append(name)
         if repeats:
@@ -231,14 +242,14 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
         case "date":
             days = (values.min(), values.max()) if values.size else (0, 0)
             low, high = (_EPOCH.date() + dt.timedelta(days=int(d)) for d in days)
-            return Date(low, high, nullable=nullable, provenance="observed"), note
+            return _unique(Date(low, high, nullable=nullable, provenance="observed"), values, note)
         case "time":
             if note is None and raw.physical.format == "%H%M":
                 note = "holds digits that look like clock times; if they are codes, declare it categorical"
             return _clock(values, nullable), note
         case "datetime":
             column, zone_note = _times(values, raw.physical.timezone, nullable)
-            return column, note or zone_note
+            return _unique(column, values, note or zone_note)
     raise SchemaError(raw.physical.without_domain)
 
 
@@ -333,7 +344,17 @@ def _clock(values: NDArray[Any], nullable: bool) -> Column:
     return Time(resolution=resolution, nullable=nullable, provenance="observed")
 
 
-def _times(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Column, str | None]:
+def _unique(column: Date | Datetime, values: NDArray[Any], note: str | None) -> tuple[Column, str | None]:
+    """Return a column as one that no two rows share, with a note, if its values hardly differ by chance."""
+    first, last = column.grid()
+    if column.nullable or values.size < _LEAST_UNIQUE or values.size**2 < _NO_CHANCE * (last - first + 1):
+        return column, note
+    if np.unique(values).size < values.size:
+        return column, note
+    return replace(column, unique=True), note or _UNIQUE_NOTE
+
+
+def _times(values: NDArray[Any], zone: str | None, nullable: bool) -> tuple[Datetime, str | None]:
     low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
     resolution: Any = next(unit for unit, length in MICROSECONDS.items() if not (values % length).any())
     note = None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.sorted_points import CodeFold
+from syntabula.table.key_shapes import MOST_SHAPES, joined_patterns, shape_of
 from syntabula.table.schema.columns import Identifier, Provenance
-from syntabula.table.schema.key_patterns import KeyPattern, pattern_of
+from syntabula.table.schema.key_mixtures import keys_of
+from syntabula.table.schema.key_patterns import UUID, pattern_of
 
 FEW_VALUES = 20
 """Integers with at most this many distinct values become categories; fewer rows than this show no identifier."""
@@ -33,13 +35,16 @@ def hardly_repeat(n_distinct: int, n_cells: int) -> bool:
     return n_distinct > MANY_VALUES and n_distinct > n_cells / 2
 
 
-def how_many_differ(pattern: str | None, *, n_rows: float, n_distinct: int | None) -> int | None:
+def how_many_differ(
+    pattern: str | None, *, n_rows: float, n_distinct: int | None, shares: Sequence[float] | None = None
+) -> int | None:
     """Return how many keys of a new column differ, for `Identifier.distinct`.
 
     Args:
         pattern: Form of the keys; None for running numbers, of which there are always more.
         n_rows: Number of rows.
         n_distinct: Number of different keys among them; None if all differ.
+        shares: Parts of the rows that have each of several patterns.
 
     Returns:
         At most as many as the pattern has, which are those of all rows if it is nearly filled: a release of more rows
@@ -47,7 +52,7 @@ def how_many_differ(pattern: str | None, *, n_rows: float, n_distinct: int | Non
     """
     if pattern is None:
         return n_distinct
-    n_keys = KeyPattern.of(pattern).n_keys
+    n_keys = keys_of(pattern, shares).n_keys
     if n_distinct is not None:
         return min(n_distinct, n_keys)
     return n_keys if n_keys < SPARE_KEYS * n_rows else None
@@ -61,10 +66,33 @@ def identifier_of(texts: Mapping[str, int], *, nullable: bool, provenance: Prove
         nullable: Whether cells may be missing.
         provenance: Source of the domain.
     """
-    pattern = pattern_of(texts)
+    pattern, shares = _patterns_of(texts)
     n_rows = sum(texts.values())
-    distinct = how_many_differ(pattern, n_rows=n_rows, n_distinct=len(texts) if len(texts) < n_rows else None)
-    return Identifier(pattern=pattern, distinct=distinct, nullable=nullable, provenance=provenance)
+    n_distinct = len(texts) if len(texts) < n_rows else None
+    distinct = how_many_differ(pattern, n_rows=n_rows, n_distinct=n_distinct, shares=shares)
+    return Identifier(
+        pattern=pattern, shares=shares, distinct=distinct, nullable=nullable, provenance=provenance
+    )
+
+
+def _patterns_of(texts: Mapping[str, int]) -> tuple[str | None, tuple[float, ...] | None]:
+    """Return the pattern of all keys, or the few that they have, joined, and the part of the rows that has each."""
+    if shape_of(next(iter(texts)), keeps_letters=False, divides=True) == UUID:
+        return pattern_of(texts), None
+    for keeps_letters in (True, False):
+        groups: dict[str | None, dict[str, int]] = {}
+        for text, number in texts.items():
+            shape = shape_of(text, keeps_letters=keeps_letters, divides=True)
+            groups.setdefault(shape, {})[text] = number
+            if len(groups) > MOST_SHAPES:
+                break
+        patterns = {shape: pattern_of(found) for shape, found in groups.items()}
+        if 1 < len(groups) <= MOST_SHAPES and None not in (*groups, *patterns.values()):
+            counts = {str(patterns[shape]): float(sum(found.values())) for shape, found in groups.items()}
+            joined = joined_patterns(counts)
+            if joined is not None and joined[1] is not None and keys_of(*joined).n_keys >= len(texts):
+                return joined
+    return pattern_of(texts), None
 
 
 def number_of_digits(values: NDArray[Any]) -> NDArray[np.int64]:
@@ -122,6 +150,6 @@ def key_of_units(values: NDArray[Any], *, nullable: bool, provenance: Provenance
         if integer
         else identifier_of(rows_of, nullable=nullable, provenance=provenance)
     )
-    if key.pattern is not None and KeyPattern.of(key.pattern).n_keys < SPARE_KEYS * len(rows_of):
+    if key.pattern is not None and key.keys().n_keys < SPARE_KEYS * len(rows_of):
         return Identifier(integer=integer, nullable=nullable, provenance=provenance)
     return key

@@ -132,6 +132,7 @@ class PhysicalType:
         format: How text writes its values, as `format` of a schema says; None for the usual form.
         order: Texts in the order in which the type itself ranks them; none if it does not.
         missing_as: Text by which a text file writes a missing cell.
+        missing_value: Value that stands for a missing cell where values are stored as such, in the units of raw columns.
         is_complete: Whether no cell of this type can be missing, as in the integers and flags of numpy.
     """
 
@@ -142,6 +143,7 @@ class PhysicalType:
     format: str | None = None
     order: tuple[str, ...] = field(default=(), repr=False, compare=False)
     missing_as: str | None = field(default=None, compare=False)
+    missing_value: int | float | None = field(default=None, compare=False)
     is_complete: bool = field(default=False, repr=False, compare=False)
 
     @property

@@ -87,6 +87,11 @@ CELLS = {
     "1,234.50": "padded groups by comma",
     "1.234,5": "groups by point",
     "1.234,50": "padded groups by point",
+    "1.234": "point of thousandths",
+    "0.234": "real",
+    "1.2345": "real",
+    "-12.345.678": "whole groups by point",
+    "1.23.456": "text",
     "1,23,4": "text",
 }
 

@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 
 import syntabula as st
@@ -249,3 +250,54 @@ def test_where_nothing_is_hidden_each_column_writes_them_as_its_file_does(tmp_pa
     release = st.Independent(epsilon=epsilon, seed=1).fit(tmp_path / "t.csv")
 
     assert {name: column.missing_as for name, column in release.schema.columns.items()} == filled
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "value"),
+    [
+        (Numeric(0, 99, integer=True, nullable=True, missing_as="-999"), "-999.0", -999),
+        (Numeric(0, 9, decimals=1, nullable=True, missing_as="-999.0"), "-999", -999.0),
+        (Numeric(0, 9_999, integer=True, format="1.234", nullable=True, missing_as="-9.999"), "-9999", -9999),
+        (Categorical([1, 2, 5], nullable=True, missing_as="9"), "09", 9),
+        (Date(*YEAR, nullable=True, missing_as="2999-12-31"), "2999-12-31 00:00", dt.date(2999, 12, 31)),
+        (
+            Datetime(*MOMENTS, nullable=True, missing_as="1900-01-01"),
+            "1900-01-01T00:00",
+            dt.datetime(1900, 1, 1),
+        ),
+    ],
+)
+@pytest.mark.parametrize("container", ["pandas", "polars", "csv"])
+def test_one_that_writes_a_value_is_compared_as_such_and_comes_out(tmp_path, column, cell, value, container):
+    schema = st.Schema({"x": column})
+    present = {Date: dt.date(2020, 5, 5), Datetime: dt.datetime(2020, 5, 5, 10)}.get(type(column), 5)
+    cells = [value, present, present, present] * 50
+    frame = polars.DataFrame({"x": cells})
+    source = frame if container == "polars" else frame.to_pandas()
+    if container == "csv":
+        source = tmp_path / "t.csv"
+        source.write_text("\n".join(["x", *(cell if c == value else str(c) for c in cells)]))
+
+    missing = read(source, schema).columns["x"].missing
+    release = st.Independent(epsilon=np.inf, seed=1).fit(source, schema)
+    drawn = release.sample(200, seed=1)
+    release.sample_to(tmp_path / "s.csv", 200, seed=1)
+
+    assert missing.tolist() == [True, False, False, False] * 50
+    found = polars.from_pandas(drawn) if isinstance(drawn, pd.DataFrame) else drawn
+    assert found["x"].null_count() == 0
+    assert (found["x"].cast(frame["x"].dtype) == value).sum() == 50
+    assert (tmp_path / "s.csv").read_text().split().count(column.missing_as) == 50
+
+
+def test_a_value_of_another_kind_stands_for_no_missing_cell():
+    frame = pd.DataFrame({"x": [0, 1, -1, 2] * 5, "y": pd.array([1, None, 2, 1] * 5, dtype="Int64")})
+    columns = {
+        "x": Numeric(-1, 2, integer=True, nullable=True, missing_as="n/a 1"),
+        "y": Numeric(0, 2, integer=True, nullable=True, missing_as="-0.5"),
+    }
+    table = read(frame, st.Schema(columns))
+
+    assert not table.columns["x"].missing.any()
+    made = st.Independent(epsilon=np.inf, seed=1).fit(frame, st.Schema(columns)).sample(20, seed=1)
+    assert made["y"].isna().sum() == 5

@@ -12,7 +12,7 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import allowed
 from syntabula.table.rules.at_work import row_rules
-from syntabula.table.rules.implied import implied_start
+from syntabula.table.rules.implied import implied_distance, implied_start
 from syntabula.table.rules.row_rules import RowRules
 
 N = 20_000
@@ -101,3 +101,39 @@ def test_rows_that_end_on_a_single_day_are_drawn():
 
     assert (drawn["b"] == "2021-05-05").all()
     assert drawn["a"].nunique() > 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "orders"),
+    [
+        ("days", "date_diff('day', a, b)", [["a", "b"]]),
+        ("days", "date_diff('day', a, b) + 1", [["a", "b"]]),
+        ("times", "date_diff('day', a, b)", [["a", "b"]]),
+        ("whole numbers", "a - b", [["b", "a"]]),
+        ("decimals", "round(b - a)", []),
+        ("decimals", "2 * b - 2 * a", [["a", "b"]]),
+    ],
+)
+def test_a_condition_on_a_difference_implies_one_on_the_distance(kind, text, orders):
+    column, counted = CASES[kind][0], st.Numeric(-2000, 2000, integer=True)
+    columns = {"a": column, "b": column, "n": counted}
+    rules = row_rules(st.Schema(columns, rules=st.Rules(derive={"n": text}, order=orders)))
+    assert rules is not None
+    rng = np.random.default_rng(0)
+    codec = Codec.plan(rules.learned_schema, bins=40)
+    codes = {name: rng.integers(0, codec.domain.size(name), N) for name in codec.domain}
+    learned = codec.decode(EncodedTable.from_mapping(codec.domain, codes), rng)
+    rows, kept, _ = rules.completed(learned, N, rng)
+    wanted = allowed("n", counted, (5, 20))
+
+    implied = implied_distance(rules, "n", wanted)
+
+    assert (implied is None) == (not orders or text.startswith("round"))
+    if implied is not None:
+        name, condition = implied
+        distance = rules.learned_schema[name]
+        among = satisfies(counted, rows["n"], wanted) & kept
+        near = satisfies(distance, learned[name], allowed(name, distance, condition))
+        assert among.sum() > 20
+        assert (near | ~among).all()
+        assert near.sum() < 4 * among.sum() + 2000

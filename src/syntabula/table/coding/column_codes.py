@@ -299,12 +299,12 @@ def surrogates(name: str, column: Identifier, missing: NDArray[np.bool_], first_
         missing: Which cells are missing [n].
         first_row: Position of the first of these rows in the whole table; its running number is this plus 1.
     """
-    from syntabula.table.schema.key_patterns import KeyPattern, repeated_positions
+    from syntabula.table.schema.key_patterns import repeated_positions
 
     n = missing.size
     repeated = None if column.distinct is None else repeated_positions(first_row, n, column.distinct, name)
     if column.pattern is not None:
-        pattern = KeyPattern.of(column.pattern, name)
+        pattern = column.keys(name)
         positions = pattern.positions(first_row, n) if repeated is None else repeated
         if column.integer:
             return RawColumn(pattern.numbers_at(positions), missing, PhysicalType("integer", "int64"))

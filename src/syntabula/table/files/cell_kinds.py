@@ -30,7 +30,7 @@ _CLOCK = {
 _DIGITS = ("padded clock", "whole clock", "late whole clock")
 _SHORT = ("whole", *_DIGITS[1:])
 _WHOLE_KINDS = (*_SHORT, "long whole")
-_REAL_KINDS = ("real", "padded real", "whole with point")
+_REAL_KINDS = ("real", "padded real", "whole with point", "point of thousandths")
 _COMMA = ("comma", "padded comma", "comma of thousandths")
 _GROUPS = (
     "groups by comma",
@@ -38,6 +38,7 @@ _GROUPS = (
     "padded groups by comma",
     "groups by point",
     "padded groups by point",
+    "whole groups by point",
 )
 
 _SEPARATORS = "/.-"
@@ -61,7 +62,8 @@ CELL_KINDS = (
 )  # fmt: skip
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
-Nobody can tell whether 1,234 means thousands or thousandths. Padded numbers have two decimals, the last of which is
+Nobody can tell whether 1,234 means thousands or thousandths; 1.234 means thousandths unless other cells of its column
+have a decimal comma or more groups. Padded numbers have two decimals, the last of which is
 zero. Days with other separators show by a number above 12 which part is the month; if neither does, either may come
 first. Bare ones have a day or month of one digit. Padded clocks are digits such as 0905; whole numbers such as 1145
 may be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or
@@ -137,6 +139,7 @@ def kind_of(cell: str) -> str:
         "whole": matches(cell, r"-?(0|[1-9][0-9]{0,14})"),
         "long whole": typed(_WHOLE, "BIGINT"),
         "whole with point": matches(cell, rf"{_SIGNED}\.0"),
+        "point of thousandths": matches(cell, rf"{_GROUPED}\.[0-9]{{3}}"),
         "padded real": matches(cell, rf"{_SIGNED}\.[0-9]0"),
         "real": typed(_REAL, "DOUBLE"),
         "comma of thousandths": matches(cell, rf"{_GROUPED},[0-9]{{3}}"),
@@ -147,6 +150,7 @@ def kind_of(cell: str) -> str:
         "real groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+"),
         "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]0"),
         "groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+"),
+        "whole groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{2,4}}"),
         "day": typed(_DAY, "DATE"),
         "time": typed(f"{_DAY}T{_SECONDS}", "TIMESTAMP"),
         "time of minutes": typed(f"{_DAY}T{_MINUTES}", "TIMESTAMP"),
@@ -279,7 +283,7 @@ _BY_COMMA = Form(
     {},
 )
 _BY_POINT = Form(
-    frozenset({*_SHORT, "comma", "padded comma", *_GROUPS[3:]}),
+    frozenset({*_SHORT, *_COMMA, "point of thousandths", *_GROUPS[3:]}),
     replace(_TYPES["number"], format="1.234,5"),
     {},
 )
@@ -335,6 +339,8 @@ def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) 
     is_short = not stands_out.isdisjoint(_SHORT)
     if format == "1,234.5" and stands_out <= {*_SHORT, "comma of thousandths", "groups by comma"}:
         return replace(_TYPES["whole"], format="1,234")
+    if format == "1.234,5" and stands_out <= {*_SHORT, "point of thousandths", "whole groups by point"}:
+        return replace(_TYPES["whole"], format="1.234")
     if (
         format is None
         and "whole with point" in stands_out

@@ -161,8 +161,10 @@ def written_cells(texts: Sequence[str], names: Sequence[str], schema: Schema) ->
             kept = [*texts_beside(schema, name), *_usual_gaps(schema, name)]
             cell = f"CASE WHEN {bare} IN ({_listed(kept)}) THEN {bare} ELSE {cell} END"
         if (gap := _declared_gap(schema, name)) is not None:
-            # It may look like a value, such as -999.
-            cell = f"CASE WHEN {bare} = {quoted(gap)} THEN NULL ELSE {cell} END"
+            # It may look like a value, such as -999, which is the same as -999.0.
+            cell = (
+                f"CASE WHEN {bare} = {quoted(gap)}{_or_equal(cell, gap, physical)} THEN NULL ELSE {cell} END"
+            )
         columns.append(f"{cell} AS c{i}")
     return ", ".join(columns)
 
@@ -264,6 +266,15 @@ def _usual_gaps(schema: Schema, name: str) -> tuple[str, ...]:
 def _declared_gap(schema: Schema, name: str) -> str | None:
     column = schema.columns.get(name)
     return None if column is None else column.missing_as
+
+
+def _or_equal(cell: str, gap: str, physical: PhysicalType) -> str:
+    """Return the SQL that adds to a comparison of texts one of the values that they write, if a text writes one."""
+    if physical.kind in ("text", "boolean") or physical.timezone is not None or not re.search("[0-9]", gap):
+        return ""
+    as_value = PhysicalType("float", "DOUBLE") if physical.kind == "integer" else physical
+    one, other = (parsed_as(text, as_value) for text in (cell, f"({plain(quoted(gap), physical)})"))
+    return f" OR coalesce(({one}) = ({other}), false)"
 
 
 def _hold(database: Any, column: str, texts: Sequence[str]) -> NDArray[np.bool_]:

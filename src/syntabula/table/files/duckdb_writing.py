@@ -96,7 +96,11 @@ def write_delimited(
             return value, f"CASE WHEN {expression} THEN {quoted(true)} ELSE {quoted(false)} END"
         # Numbers in a format are no formulas, though some begin with a minus.
         text = neutralise and column.physical.kind == "text" and column.physical.format is None
-        return value, _neutralised_sql(expression) if text else expression
+        expression = _neutralised_sql(expression) if text else expression
+        return value, _in_quotes(expression, column.physical, dialect) if quotes_texts else expression
+
+    def gap(text: str) -> str:
+        return _if_needed(text, dialect) if quotes_texts else text
 
     iterator = iter(pieces)
     begun = [next(iterator)]
@@ -115,11 +119,13 @@ def write_delimited(
     # The header is written as a row, because DuckDB would rename columns that differ only in case.
     header = [f"{quoted(name)} AS c{i}" for i, name in enumerate(shown)]
     first = f"SELECT {', '.join(header)} UNION ALL "
-    if dialect.quoted and some:
-        # R and most others that put names in quotes do so with texts, but not with usual numbers, days and flags.
-        line = dialect.delimiter.join('"' + name.replace('"', '""') + '"' for name in shown)
+    quotes_texts = dialect.quoted and some > 0
+    in_quotes: list[str] = []
+    if quotes_texts:
+        line = dialect.delimiter.join(map(_quoted_text, shown))
         mark, first = f"{mark}{line}\n", ""
-        in_quotes = [name for name, column in begun[0].items() if _is_in_quotes(column.physical)]
+        # Each cell brings its own quotes.
+        options += ", QUOTE ''"
     elif dialect.quoted:
         in_quotes = names
     else:
@@ -132,7 +138,7 @@ def write_delimited(
         options += f", FORCE_QUOTE ({', '.join(f'c{names.index(name)}' for name in in_quotes)})"
 
     def prepare(columns: Mapping[str, RawColumn]) -> _Prepared:
-        return _Prepared.of(columns, cell, names=[f"c{i}" for i in range(len(names))])
+        return _Prepared.of(columns, cell, names=[f"c{i}" for i in range(len(names))], gap=gap)
 
     _copy(map(prepare, drained(begun, iterator)), path, options, first=first)
 
@@ -146,7 +152,11 @@ class _Prepared:
 
     @classmethod
     def of(
-        cls, columns: Mapping[str, RawColumn], cell: _Cell, names: Sequence[str] | None = None
+        cls,
+        columns: Mapping[str, RawColumn],
+        cell: _Cell,
+        names: Sequence[str] | None = None,
+        gap: Callable[[str], str] = str,
     ) -> _Prepared:
         arrays: dict[str, NDArray[Any]] = {}
         selected: list[str] = []
@@ -154,8 +164,9 @@ class _Prepared:
         for i, (name, column) in enumerate(columns.items()):
             value, expression = cell(name, column, f"v{i}")
             arrays |= {f"v{i}": value, f"m{i}": column.missing}
-            gap = "NULL" if column.physical.missing_as is None else quoted(column.physical.missing_as)
-            selected.append(f"CASE WHEN m{i} THEN {gap} ELSE {expression} END AS {shown[i]}")
+            text = column.physical.missing_as
+            missing = "NULL" if text is None else quoted(gap(text))
+            selected.append(f"CASE WHEN m{i} THEN {missing} ELSE {expression} END AS {shown[i]}")
         return cls(arrays, ", ".join(selected))
 
 
@@ -210,6 +221,33 @@ def _is_in_quotes(physical: PhysicalType) -> bool:
     if physical.kind != "text" or physical.format is None:
         return physical.kind == "text"
     return "%" in physical.format or not NumberFormat.of(physical.format).is_usual
+
+
+def _in_quotes(cell: str, physical: PhysicalType, dialect: Dialect) -> str:
+    """Return the SQL of a cell that is present, in quotes if it is a text.
+
+    R and most others that put names in quotes do so with texts, but not with usual numbers, days and flags; nor with NA,
+    which R writes for a missing text.
+    """
+    if physical.kind != "text":
+        return cell
+    in_quotes = f"""'"' || replace({cell}, '"', '""') || '"'"""
+    if _is_in_quotes(physical):
+        return f"CASE WHEN {cell} = 'NA' THEN {cell} ELSE {in_quotes} END"
+    return f"CASE WHEN regexp_matches({cell}, {quoted(_apart(dialect))}) THEN {in_quotes} ELSE {cell} END"
+
+
+def _if_needed(text: str, dialect: Dialect) -> str:
+    """Return a text in quotes if it holds what ends a cell."""
+    return _quoted_text(text) if re.search(_apart(dialect), text) else text
+
+
+def _apart(dialect: Dialect) -> str:
+    return rf'["\r\n{dialect.delimiter}]'
+
+
+def _quoted_text(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _run(database: Any, statement: str) -> None:

@@ -42,18 +42,27 @@ def output_type(column: Column, container: Container) -> PhysicalType:
     be missing; texts have pandas' default text type, and days are times at midnight, because pandas has no type for
     days. Elsewhere each kind has its own type, which supports missing cells; text files hold days, times and numbers as
     texts if the declaration gives their format, except that JSON has its own numbers. Numbers that may have texts beside
-    them are texts everywhere.
+    them are texts everywhere. Where a declared text for missing cells writes a value of the column's type, as -999 does,
+    this value stands for them in every kind of table.
 
     Args:
         column: The declaration.
         container: Library or file format.
     """
-    found = _output_type(column, container)
-    in_text = container in ("csv", "tsv") and column.missing_as is not None
-    return replace(found, missing_as=column.missing_as) if in_text else found
+    found = _output_type(column, container, nullable=column.nullable)
+    if column.missing_as is None:
+        return found
+    if container in ("csv", "tsv"):
+        return replace(found, missing_as=column.missing_as)
+    from syntabula.table.frames.missing_values import with_missing_value
+
+    found = with_missing_value(found, column)
+    if found.missing_value is None:
+        return found
+    return replace(_output_type(column, container, nullable=False), missing_value=found.missing_value)
 
 
-def _output_type(column: Column, container: Container) -> PhysicalType:
+def _output_type(column: Column, container: Container, *, nullable: bool) -> PhysicalType:
     stored, pandas = column.stored, container == "pandas"
     if isinstance(column, Numeric) and column.texts:
         return _as_text(column)
@@ -65,12 +74,12 @@ def _output_type(column: Column, container: Container) -> PhysicalType:
     match stored.kind:
         case "integer":
             name = {"BIGINT": "int64", "UBIGINT": "uint64"}[stored.name]
-            if container == "polars" or (pandas and column.nullable):
+            if container == "polars" or (pandas and nullable):
                 name = {"int64": "Int64", "uint64": "UInt64"}[name]
             return replace(stored, name=name)
         case "boolean" if container not in ("csv", "tsv"):
             # The spelling of flags only matters in text files.
-            return replace(stored, name="boolean" if pandas and column.nullable else "bool")
+            return replace(stored, name="boolean" if pandas and nullable else "bool")
         case "date" if pandas:
             return PhysicalType("datetime", "datetime64[us]")
     return stored
@@ -115,7 +124,11 @@ def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
         return RawColumn(np.where(held, column.beside.texts(), cells), column.missing & ~held, physical)
     if physical.kind == "datetime" and (physical.timezone is None) != (column.physical.timezone is None):
         return column
-    return RawColumn(cells, column.missing, physical)
+    if physical.missing_value is None or isinstance(cells, RepeatedTexts):
+        return RawColumn(cells, column.missing, physical)
+    from syntabula.table.frames.missing_values import filled
+
+    return filled(cells, column.missing, physical)
 
 
 def _converted(column: RawColumn, physical: PhysicalType) -> NDArray[Any] | RepeatedTexts | None:

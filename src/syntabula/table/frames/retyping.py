@@ -74,7 +74,7 @@ def typed_as_declared(table: RawTable, schema: Schema) -> RawTable:
     """
     declared = {name: column for name, column in schema.columns.items() if name in table.columns}
     if not table.origin.is_text:
-        found = {name: _without_empty(table.columns[name], column) for name, column in declared.items()}
+        found = {name: _without_gaps(table.columns[name], column) for name, column in declared.items()}
         table = replace(table, columns=table.columns | found)
     read = {name: column for name, column in declared.items() if not _is_kept(table, name, column)}
     _warn_of_zones([n for n, c in read.items() if table.columns[n].physical.timezone and _is_without_zone(c)])
@@ -127,6 +127,16 @@ def _placed(read: RawColumn, rows: NDArray[np.intp], raw: RawColumn) -> RawColum
     for marks in (raw.unreadable, None if read.unreadable is None else read.unreadable[rows]):
         unreadable = unreadable if marks is None else unreadable | marks
     return replace(read.take(rows), unreadable=unreadable if unreadable.any() else None)
+
+
+def _without_gaps(raw: RawColumn, column: Column) -> RawColumn:
+    """Return a column with the cells as missing that stand for missing ones."""
+    found = _without_empty(raw, column)
+    if column.missing_as is None:
+        return found
+    from syntabula.table.frames.missing_values import without_missing_values
+
+    return without_missing_values(found, column)
 
 
 def _without_empty(raw: RawColumn, column: Column) -> RawColumn:

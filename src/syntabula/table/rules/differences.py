@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
 
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 
 from syntabula.table.database import identifier
 from syntabula.table.raw import RawTable
+from syntabula.table.rules.distances import Distance, add_near, in_orders, root_of
 from syntabula.table.rules.evaluation import rows_database, values_of
 from syntabula.table.rules.expressions import Expression, alias
 from syntabula.table.rules.following import TRIED_ROWS, Cells, varies
+from syntabula.table.rules.rules import Rules
+from syntabula.table.rules.windows import Window
 from syntabula.table.schema.columns import MICROSECONDS, Categorical, Column, Date, Datetime, Numeric
 from syntabula.table.schema.schema import Schema
 
@@ -93,11 +97,14 @@ def near_times(
     times = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])]
     times = [n for n in times if n not in learned_last][:_MOST_TIMES]
     microseconds = {n: _microseconds(n, cells, schema) for n in times}
+    rules = Rules(order=order, together=together, provenance="observed")
+    learned = in_orders(rules, schema.columns)
     near: dict[tuple[str, str], tuple[int, int]] = {}
     for first, last in combinations(times, 2):
         zones = {column.timezone for n in (first, last) if isinstance(column := schema[n], Datetime)}
         both = ~(cells[first][1] | cells[last][1])
-        if {first, last} <= ordered or len(zones) > 1 or not both.any():
+        joined = {first, last} <= ordered and root_of(first, learned) == root_of(last, learned)
+        if joined or len(zones) > 1 or not both.any():
             continue
         one, other = microseconds[first][both], microseconds[last][both]
         apart = other - one
@@ -106,32 +113,36 @@ def near_times(
             near[first, last] = low, high
 
     complete = {n for n in times if not schema[n].nullable}
-    joined, found = ordered, []
-    while pair := _nearest_new(near, joined, complete, together):
-        joined = joined | {*pair}
-        found.append(_bounds(*pair, *near[pair], schema))
+    found = []
+    while pair := _nearest_new(near, learned, complete, together):
+        low, high = near.pop(pair)
+        before = {**learned}
+        add_near(Window(*pair, Fraction(low), Fraction(high)), learned, rules, schema.columns)
+        if learned != before:
+            found.append(_bounds(*pair, low, high, schema))
     return found
 
 
 def _nearest_new(
     near: Mapping[tuple[str, str], tuple[int, int]],
-    joined: set[str],
+    learned: Mapping[str, Distance | None],
     complete: set[str],
     together: Sequence[Sequence[str]],
 ) -> tuple[str, str] | None:
-    """Return the nearest pair that adds a column to those that are joined, or else two columns; None if there is none.
+    """Return the nearest pair that adds a column to those that are learned, or else two columns; None if there is none.
 
-    A column is learned as a distance from one that has a value wherever it has one. Two columns that are missing
-    together come last, as no complete one can be a distance from them.
+    A column is learned as a distance from one that has a value wherever it has one. One that others are distances from
+    may become one, too. Two columns that are missing together come last, as no complete one can be a distance from them.
     """
     adding: list[tuple[str, str]] = []
     from_complete: list[tuple[str, str]] = []
     others: list[tuple[str, str]] = []
     for pair in near:
         for start, other in (pair, pair[::-1]):
-            if other in joined or not (start in complete or any({*pair} <= {*names} for names in together)):
+            taken = root_of(other, learned) != other or root_of(start, learned) == other
+            if taken or not (start in complete or any({*pair} <= {*names} for names in together)):
                 continue
-            (adding if start in joined else from_complete if start in complete else others).append(pair)
+            (adding if start in learned else from_complete if start in complete else others).append(pair)
     return min(adding or from_complete or others, key=lambda p: near[p][1] - near[p][0], default=None)
 
 

@@ -75,14 +75,28 @@ def distances_of(rules: Rules, columns: Mapping[str, Column], windows: StatedWin
     Raises:
         SchemaError: If orders form a cycle.
     """
-    found = _in_orders(rules, columns)
+    found = in_orders(rules, columns)
     for window in windows.near():
-        _add_near(window, found, rules, columns)
-    return {
-        name: _narrowed(name, distance, windows, rules, columns)
-        for name, distance in found.items()
-        if distance is not None
-    }
+        add_near(window, found, rules, columns)
+    learned = {name: distance for name, distance in found.items() if distance is not None}
+    # What an order begins with may have become a distance after all that count from it.
+    names = sorted_by_needs(learned, lambda n: learned[n].columns, _order_cycle)
+    return {name: _narrowed(name, learned[name], windows, rules, columns) for name in names}
+
+
+def leading_to(name: str, distances: Mapping[str, Distance]) -> set[str]:
+    """Return the columns that a column is a distance from, and those that these are distances from, and so on."""
+    found = {*distances[name].columns}
+    while new := {c for n in found & distances.keys() for c in distances[n].columns} - found:
+        found |= new
+    return found
+
+
+def root_of(name: str, found: Mapping[str, Distance | None]) -> str:
+    """Return the column, learned as it is, from which the distances of another one lead to it."""
+    while (distance := found.get(name)) is not None:
+        name = distance.columns[0]
+    return name
 
 
 def is_learned(first: str, second: str, distances: Mapping[str, Distance]) -> bool:
@@ -126,7 +140,7 @@ def _exact_end(content: Any) -> Fraction | None:
     return Fraction(numerator, denominator)
 
 
-def _in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance | None]:
+def in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance | None]:
     """Return the distances of columns in orders; None for those that are learned as they are."""
     before: dict[str, list[str]] = {}
     found: dict[str, Distance | None] = {}
@@ -152,15 +166,24 @@ def _in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distanc
     return found
 
 
-def _add_near(
+def add_near(
     window: Window, found: dict[str, Distance | None], rules: Rules, columns: Mapping[str, Column]
 ) -> None:
-    """Learn one of two columns as a distance from the other, unless both are learned in another way already."""
+    """Learn one of two columns as a distance from the other, unless both are distances already.
+
+    The beginning of one order may be a distance from a column of another one, as the actual departure from the scheduled.
+    """
     if not _differ_within_64_bits([columns[window.first], columns[window.last]]):
         return
     pair = sorted((window.first, window.last), key=lambda n: (n not in found, _width(columns[n])))
     for anchor, other in (pair, pair[::-1]):
         if other not in found and _is_there(anchor, other, rules, columns):
+            found.setdefault(anchor, None)
+            found[other] = Distance((anchor,), upwards=other == window.last, least=None)
+            return
+    for anchor, other in (pair, pair[::-1]):
+        begins = other in found and found[other] is None and root_of(anchor, found) != other
+        if begins and _is_there(anchor, other, rules, columns):
             found.setdefault(anchor, None)
             found[other] = Distance((anchor,), upwards=other == window.last, least=None)
             return

@@ -32,9 +32,9 @@ _NUMBER_PARTS = ("{0} // 100", "{0} % 100")
 TRIED_ROWS = 500
 """Rows on which parts are tried before all rows are checked."""
 _MOST_VALUES = 100
-_ROWS_PER_VALUE = 10
-_CHARACTERS_PER_VALUE = 20
-_MOST_COMPARED = 50_000_000
+ROWS_PER_VALUE = 10
+CHARACTERS_PER_VALUE = 20
+MOST_COMPARED = 50_000_000
 """Most comparisons of the rows with more than 100 values, so that checking them takes seconds."""
 _MOST_BANDS = 20
 _LEAST_OF_A_BAND = 5
@@ -168,19 +168,10 @@ def followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
 
     That a cell is missing is a value of either column.
     """
-    few: dict[str, tuple[NDArray[np.intp], list[Any]]] = {}
-    rare: dict[str, int] = {}
-    for name, (values, missing) in cells.items():
-        if isinstance(schema[name], Date | Datetime):
-            continue
-        distinct, present = np.unique(values[~missing], return_inverse=True)
-        labels = [*distinct.tolist(), *([None] if missing.any() else [])]
-        most = max(_MOST_VALUES, min(_MOST_COMPARED // values.size, MOST_CHARACTERS // _CHARACTERS_PER_VALUE))
-        if 1 < distinct.size <= most and len(labels) * _ROWS_PER_VALUE <= values.size:
-            codes = np.full(values.size, distinct.size)
-            codes[~missing] = present
-            few[name] = codes, labels
-            rare[name] = values.size - int(np.bincount(codes).max())
+    n_rows = next((values.size for values, _ in cells.values()), 1)
+    most = max(_MOST_VALUES, min(MOST_COMPARED // n_rows, MOST_CHARACTERS // CHARACTERS_PER_VALUE))
+    few = coded(cells, schema, most)
+    rare = {name: rarest(codes) for name, (codes, _) in few.items()}
     taken: set[str] = set()
     for source, (own, labels) in few.items():
         for name, (codes, others) in few.items():
@@ -199,6 +190,32 @@ def followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
             if len(expression) <= MOST_CHARACTERS:
                 taken.add(name)
                 yield name, expression
+
+
+def coded(cells: Cells, schema: Schema, most: int) -> dict[str, tuple[NDArray[np.intp], list[Any]]]:
+    """Return for each column of few values which of them each row has [n], and the values; None for a missing cell.
+
+    Args:
+        cells: The columns; days and times are left out.
+        schema: Their declarations.
+        most: Largest number of values.
+    """
+    found: dict[str, tuple[NDArray[np.intp], list[Any]]] = {}
+    for name, (values, missing) in cells.items():
+        if isinstance(schema[name], Date | Datetime):
+            continue
+        distinct, present = np.unique(values[~missing], return_inverse=True)
+        labels = [*distinct.tolist(), *([None] if missing.any() else [])]
+        if 1 < distinct.size <= most and len(labels) * ROWS_PER_VALUE <= values.size:
+            codes = np.full(values.size, distinct.size)
+            codes[~missing] = present
+            found[name] = codes, labels
+    return found
+
+
+def rarest(codes: NDArray[np.intp]) -> int:
+    """Return how many rows do not have the most frequent value."""
+    return codes.size - int(np.bincount(codes).max())
 
 
 def _follows(own: NDArray[np.intp], codes: NDArray[np.intp], code_of: NDArray[np.intp]) -> bool:

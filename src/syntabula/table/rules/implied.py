@@ -1,8 +1,10 @@
-"""What a condition on a column that is learned as a distance implies for the column that it is a distance from."""
+"""What a condition on a column that rules compute implies for what is learned: for the column that it is a distance from,
+and for the distance that it counts."""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from syntabula.errors import ArgumentError
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.rules.computed import bound_as_number
 from syntabula.table.rules.row_rules import RowRules
+from syntabula.table.rules.solved import Solver
 from syntabula.table.schema.columns import MICROSECONDS, Date, Datetime, Numeric, Ordered
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -58,7 +61,50 @@ def implied_start(rules: RowRules, name: str, wanted: Allowed) -> tuple[str, Any
     return start, [within, None] if other.nullable else within
 
 
-def _ends(column: Ordered, wanted: Allowed) -> tuple[Any, Any]:
+def implied_distance(rules: RowRules, name: str, wanted: Allowed) -> tuple[str, Any] | None:
+    """Return a column learned as a distance, and a condition on it that all rows of a condition satisfy.
+
+    Of stays of 30 days and more, all have that distance between their days.
+
+    Args:
+        rules: The rules.
+        name: A column, such as one that is derived as the difference of two others.
+        wanted: What satisfies the condition on it.
+
+    Returns:
+        The column's name, and its condition in terms of the distance; None if none is implied.
+    """
+    if name not in rules.compiled.derived or wanted.missing or not wanted.spans:
+        return None
+    one = Solver.of(rules, [name]).sums.get(name)
+    if one is None or len(one.factors) != 2:
+        return None
+    for end, (start, *others) in ((n, d.columns) for n, d in rules.compiled.distances.items()):
+        if others or one.factors.keys() != {start, end} or one.factors[end] != -one.factors[start]:
+            continue
+        column, apart = rules.schema[name], rules.distance(end)
+        assert isinstance(column, Ordered)
+        factor = float(one.factors[end]) * rules.unit(end)
+        factor = factor if rules.compiled.distances[end].upwards else -factor
+        # That values are rounded is in the sum already.
+        counted = _ends(column, wanted, rounded=False)
+        ends = [(v - float(w)) / factor for v in counted for w in (one.low, one.high)]
+        low, high = max(min(ends), apart.lower), min(max(ends), apart.upper)
+        if apart.integer:
+            low, high = math.ceil(low - _OF_ROUNDING), math.floor(high + _OF_ROUNDING)
+        within = low, high
+        if low > high or within == (apart.lower, apart.upper):
+            return None
+        try:
+            allowed(end, apart, within)
+        except ArgumentError:
+            # As above.
+            return None
+        return end, within
+    return None
+
+
+def _ends(column: Ordered, wanted: Allowed, *, rounded: bool = True) -> tuple[Any, Any]:
     """Return the ends of all spans as numbers, as rules count them, with room for rounding to the column's values."""
     low, high = min(first for first, _ in wanted.spans), max(end for _, end in wanted.spans)
     if column.grid() is None:
@@ -69,7 +115,8 @@ def _ends(column: Ordered, wanted: Allowed) -> tuple[Any, Any]:
         0
     ].tolist()
     if isinstance(column, Numeric):
-        margin = int(column.unit) if column.integer else float(column.unit)
+        unit = int(column.unit) if column.integer else float(column.unit)
+        margin = unit if rounded else 0
         return first - margin, last + margin
     if isinstance(column, Date):
         unit = MICROSECONDS["day"]

@@ -18,6 +18,7 @@ from syntabula.table.raw import RawTable
 from syntabula.table.rules.differences import differences, near_times
 from syntabula.table.rules.evaluation import plain_cells
 from syntabula.table.rules.following import Cells, bands, copies, day_parts, followers, varies
+from syntabula.table.rules.following_pairs import pair_followers
 from syntabula.table.rules.never_together import LEAST_EXPECTED, MOST_CONDITIONS, never_equal, never_together
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.rules import Rules
@@ -63,6 +64,7 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
         derive |= following(_without(cells, derive), schema)
     derive |= {n: e for n, e in _sums(numbers) if n not in derive}
     derive |= _totals(_without(numbers, derive))
+    derive |= dict(pair_followers(_without(cells, derive), schema))
     left = _without(cells, derive)
     (order, below), together = _orders(left, schema), _together(left, schema)
     order, below = _beside_differences(order, below, counted, schema, together)

@@ -25,7 +25,7 @@ from syntabula.table.coding.column_codes import present_cells
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.rules.checks import Compiled, Condition
 from syntabula.table.rules.computed import Flags, as_declared, bound_as_number, equal_cells
-from syntabula.table.rules.distances import Distance
+from syntabula.table.rules.distances import Distance, leading_to
 from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import (
@@ -314,10 +314,8 @@ class RowRules:
             The other column, its values, and which of these its declaration allows; of several, the one that the others
             are distances from, so that all move alike. None if it is not one that was learned as it is.
         """
-        distances = self.compiled.distances
-        columns = distances[name].columns
-        starts = [c for c in columns if c not in distances]
-        if len(starts) != 1 or any(not {*distances[c].columns} <= {*columns} for c in {*columns} - {*starts}):
+        starts = leading_to(name, self.compiled.distances) - self.compiled.distances.keys()
+        if len(starts) != 1:
             return None
         (start,) = starts
         base, _, _ = self.numbers(start, cells[start])

@@ -76,7 +76,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class _Sum:
+class Sum:
     """The sum of columns times factors, and of a number that is known up to two bounds.
 
     Attributes:
@@ -93,18 +93,21 @@ class _Sum:
     high: Fraction = Fraction(0)
     open: bool = False
 
-    def times(self, factor: Fraction, kind: str | None = None) -> _Sum:
+    def times(self, factor: Fraction, kind: str | None = None) -> Sum:
+        """Return a multiple, of another kind if one is stated."""
         low, high = sorted((self.low * factor, self.high * factor))
         factors = {name: f * factor for name, f in self.factors.items()}
-        return _Sum(kind or self.kind, factors, low, high, self.open)
+        return Sum(kind or self.kind, factors, low, high, self.open)
 
-    def plus(self, other: _Sum, kind: str) -> _Sum:
+    def plus(self, other: Sum, kind: str) -> Sum:
+        """Return the sum of both, of a stated kind."""
         names = {**self.factors, **other.factors}
         factors = {n: self.factors.get(n, Fraction(0)) + other.factors.get(n, Fraction(0)) for n in names}
         low, high = self.low + other.low, self.high + other.high
-        return _Sum(kind, {n: f for n, f in factors.items() if f}, low, high, self.open or other.open)
+        return Sum(kind, {n: f for n, f in factors.items() if f}, low, high, self.open or other.open)
 
-    def wider(self, low: Fraction, high: Fraction, *, open_: bool = False) -> _Sum:
+    def wider(self, low: Fraction, high: Fraction, *, open_: bool = False) -> Sum:
+        """Return the sum with the bounds of its number moved."""
         return replace(self, low=self.low + low, high=self.high + high, open=self.open or open_)
 
 
@@ -138,10 +141,21 @@ def window_of_domain(name: str, columns: Mapping[str, Column], derived: Mapping[
     column, value = columns[name], _Reader(columns, derived).derived(name)
     if value is None or not isinstance(column, Numeric):
         return None
-    low, high = (_Sum("number", {}, b, b) for b in map(_exact, (column.lower, column.upper)))
+    low, high = (Sum("number", {}, b, b) for b in map(_exact, (column.lower, column.upper)))
     bounds = [_window(value, low, (True, False, False)), _window(value, high, (False, True, False))]
     found = [window for window in bounds if window is not None]
     return found[0].narrowed(found[1]) if found else None
+
+
+def sum_of_derived(name: str, columns: Mapping[str, Column], derived: Mapping[str, str]) -> Sum | None:
+    """Return a derived column of numbers as a sum of others; None if it is none, or not known to be.
+
+    Args:
+        name: The column.
+        columns: The columns of the schema.
+        derived: Expressions of derived columns.
+    """
+    return _Reader(columns, derived).derived(name)
 
 
 class _Reader:
@@ -169,7 +183,7 @@ class _Reader:
             one, other = self.sum(left, instants), self.sum(right, instants)
             yield None if one is None or other is None else _window(one, other, asked)
 
-    def derived(self, name: str) -> _Sum | None:
+    def derived(self, name: str) -> Sum | None:
         """Return a derived column of numbers as a sum; its values are rounded as it declares."""
         column = self.columns[name]
         value = self.sum(tree_of(self._expressions[name]), set())
@@ -178,7 +192,7 @@ class _Reader:
         slack = Fraction(0) if column.grid() is None else column.unit / 2
         return value.wider(-slack, slack)
 
-    def sum(self, node: dict[str, Any], instants: set[int]) -> _Sum | None:
+    def sum(self, node: dict[str, Any], instants: set[int]) -> Sum | None:
         """Return a node as a sum; None if it is none, or not known to be.
 
         Args:
@@ -198,26 +212,40 @@ class _Reader:
         if function in ("date_diff", "datediff", "date_sub", "datesub") and len(parts) == 3:
             before, after = (self.sum(part, instants) for part in parts[1:])
             unit = _UNITS.get(constant_text(parts[0]).lower().removesuffix("s"))
-            return None if unit is None or before is None or after is None else _counted(before, after, unit)
+            if unit is None or before is None or after is None:
+                return None
+            return _counted(before, after, unit, whole=all(self._is_whole(v, unit) for v in (before, after)))
         values = [self.sum(part, instants) for part in parts]
         if function is None or any(value is None for value in values):
             return None
         return _computed(function, [value for value in values if value is not None])
 
-    def _column(self, node: Mapping[str, Any], *, known: bool) -> _Sum | None:
+    def _is_whole(self, value: Sum, unit: Fraction) -> bool:
+        """Return whether a sum of days or times, in microseconds, is always a multiple of a unit."""
+        exact = value.low == value.high and value.low % unit == 0
+        return exact and all(self._step(n) * factor % unit == 0 for n, factor in value.factors.items())
+
+    def _step(self, name: str) -> Fraction:
+        """Return the distance between neighbouring values of a column; of days and times, in microseconds."""
+        column = self.columns[name]
+        if isinstance(column, Numeric):
+            return _JUST if column.grid() is None else column.unit
+        return Fraction(MICROSECONDS[column.resolution]) if isinstance(column, Datetime) else _DAY
+
+    def _column(self, node: Mapping[str, Any], *, known: bool) -> Sum | None:
         name = node["column_names"][-1]
         column = self.columns[name]
         if name in self._expressions:
             return self.derived(name)
         if isinstance(column, Numeric):
-            return _Sum("number", {name: Fraction(1)})
+            return Sum("number", {name: Fraction(1)})
         if not isinstance(column, Date | Datetime):
             return None
-        found = _Sum("day" if isinstance(column, Date) else "time", {name: Fraction(1)})
+        found = Sum("day" if isinstance(column, Date) else "time", {name: Fraction(1)})
         return found.wider(-_MOST_OFFSET, _MOST_OFFSET) if name in self.zoned and not known else found
 
 
-def _window(one: _Sum, other: _Sum, asked: tuple[bool, bool, bool]) -> Window | None:
+def _window(one: Sum, other: Sum, asked: tuple[bool, bool, bool]) -> Window | None:
     """Return the window that a comparison of two sums states; None if they do not leave a difference of two columns."""
     from_below, from_above, strict = asked
     whole = _minus(one, other)
@@ -235,7 +263,7 @@ def _window(one: _Sum, other: _Sum, asked: tuple[bool, bool, bool]) -> Window | 
     )
 
 
-def _minus(one: _Sum, other: _Sum) -> _Sum | None:
+def _minus(one: Sum, other: Sum) -> Sum | None:
     kinds = (one.kind, other.kind)
     if kinds == ("number", "number"):
         return one.plus(other.times(Fraction(-1)), "number")
@@ -249,7 +277,7 @@ def _minus(one: _Sum, other: _Sum) -> _Sum | None:
     return None
 
 
-def _plus(one: _Sum, other: _Sum) -> _Sum | None:
+def _plus(one: Sum, other: Sum) -> Sum | None:
     if one.kind in ("number", "span") and other.kind not in ("number", "span"):
         one, other = other, one
     if one.kind == other.kind and one.kind in ("number", "span"):
@@ -259,7 +287,7 @@ def _plus(one: _Sum, other: _Sum) -> _Sum | None:
     return one.plus(other.times(_DAY), "day") if (one.kind, other.kind) == ("day", "number") else None
 
 
-def _computed(function: str, values: list[_Sum]) -> _Sum | None:
+def _computed(function: str, values: list[Sum]) -> Sum | None:
     """Return a function of sums as a sum."""
     first, kinds = values[0], [value.kind for value in values]
     if function == "-" and len(values) == 1:
@@ -283,16 +311,15 @@ def _computed(function: str, values: list[_Sum]) -> _Sum | None:
     return value.times(factor.low if function == "*" else 1 / factor.low)
 
 
-def _counted(before: _Sum, after: _Sum, unit: Fraction) -> _Sum | None:
-    """Return how many units lie between two days or times; of times, begun or full ones."""
+def _counted(before: Sum, after: Sum, unit: Fraction, *, whole: bool) -> Sum | None:
+    """Return how many units lie between two days or times; unless both are whole units, begun or full ones."""
     if not {before.kind, after.kind} <= {"day", "time"}:
         return None
     apart = after.plus(before.times(Fraction(-1)), "span").times(1 / unit, "number")
-    whole_days = (before.kind, after.kind) == ("day", "day") and unit <= _DAY
-    return apart if whole_days else apart.wider(Fraction(-1), Fraction(1), open_=True)
+    return apart if whole else apart.wider(Fraction(-1), Fraction(1), open_=True)
 
 
-def _cast(inner: _Sum, node: Mapping[str, Any]) -> _Sum | None:
+def _cast(inner: Sum, node: Mapping[str, Any]) -> Sum | None:
     kind = next((str(one["type_name"]) for one in children_of(node) if one["class"] == "TYPE"), None)
     kind = str(node.get("cast_type", {}).get("id")) if kind is None else kind
     if inner.kind not in ("day", "time"):
@@ -302,7 +329,7 @@ def _cast(inner: _Sum, node: Mapping[str, Any]) -> _Sum | None:
     return replace(inner, kind="time") if kind.lower() in ("timestamp", "datetime") else None
 
 
-def _constant(node: dict[str, Any]) -> _Sum | None:
+def _constant(node: dict[str, Any]) -> Sum | None:
     """Return the value of a part without columns; of an interval with months, between the shortest and the longest."""
     import duckdb
 
@@ -321,10 +348,10 @@ def _constant(node: dict[str, Any]) -> _Sum | None:
     if isinstance(value, dt.timedelta):
         # As Python has it, a month is 30 days.
         exact = Fraction(value // dt.timedelta(microseconds=1))
-        return _Sum("span", {}, exact - 2 * months * _DAY, exact + 2 * months * _DAY)
+        return Sum("span", {}, exact - 2 * months * _DAY, exact + 2 * months * _DAY)
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         number = _exact(value)
-        return _Sum("number", {}, number, number)
+        return Sum("number", {}, number, number)
     return None
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, get_args
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 from syntabula._arguments import count, shown
 from syntabula.bins.uniform import integer_dtype
@@ -28,6 +29,10 @@ from syntabula.table.schema.column_base import (
 from syntabula.table.schema.numeric import MAX_GRID, Numeric
 from syntabula.table.schema.text_formats import read_number
 from syntabula.table.schema.time_columns import MICROSECONDS, Date, Datetime, Resolution, time_zone
+
+if TYPE_CHECKING:
+    from syntabula.table.schema.key_mixtures import KeyMixture
+    from syntabula.table.schema.key_patterns import KeyPattern
 
 __all__ = [
     "COLUMN_TYPES",
@@ -231,7 +236,9 @@ class Identifier(ColumnBase):
         width: Number of digits to which numbers are padded with zeros; None for no padding.
         integer: Whether the new values are integers rather than text.
         pattern: Shape of new keys, such as "C-\\d{6}" or "\\d{4}-[A-Z]{5}": digits, classes such as [A-Z]
-            and [0-9a-f], counts, and characters as themselves; or uuid. None for running numbers.
+            and [0-9a-f], counts, and characters as themselves; or uuid; or several of these joined by |. None for
+            running numbers.
+        shares: Parts of the rows that have each of several patterns, such as [0.7, 0.3]; all the same by default.
         distinct: How many different keys there are, such as 400 of stores in a table of sales: more rows have them again,
             all equally often. None if all differ, as those of units always do.
 
@@ -247,6 +254,7 @@ class Identifier(ColumnBase):
     integer: bool = False
     pattern: str | None = None
     distinct: int | None = None
+    shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -256,10 +264,9 @@ class Identifier(ColumnBase):
         object.__setattr__(self, "prefix", plain_label("prefix", self.prefix))
         if self.integer and (self.prefix or self.width is not None):
             raise SchemaError("integer identifiers cannot have a prefix or a width; drop them")
+        self._check_shares()
         if self.pattern is not None:
-            from syntabula.table.schema.key_patterns import KeyPattern
-
-            found = KeyPattern.of(self.pattern)
+            found = self.keys()
             if self.prefix or self.width is not None:
                 raise SchemaError("a pattern says all of a key; drop prefix and width, and write them in it")
             if self.integer and not found.is_number:
@@ -273,13 +280,32 @@ class Identifier(ColumnBase):
                 )
         self._check_missing_text()
 
+    def _check_shares(self) -> None:
+        if self.shares is None:
+            return
+        from syntabula.table.schema.key_patterns import alternatives_of
+
+        n, given = len(alternatives_of(self.pattern)), self.shares
+        listed = [*given] if isinstance(given, list | tuple) else []
+        fits = all(type(share) in (int, float) and 0 < share < math.inf for share in listed)
+        if n < 2 or len(listed) != n or not fits:
+            raise SchemaError(
+                "shares must be a list of numbers above 0, one for each of several patterns joined by |, such as "
+                "[0.7, 0.3]"
+            )
+        object.__setattr__(self, "shares", tuple(map(float, listed)))
+
+    def keys(self, name: str = "") -> KeyPattern | KeyMixture:
+        """Return the keys of the pattern, which there must be, for a column of some name."""
+        from syntabula.table.schema.key_mixtures import keys_of
+
+        assert self.pattern is not None
+        return keys_of(self.pattern, self.shares, name)
+
     def writes(self, text: str) -> bool:
         """Return whether a text is one of the new keys, however many there are."""
         if self.pattern is not None:
-            from syntabula.table.schema.key_patterns import KeyPattern
-
-            places = KeyPattern.of(self.pattern).places
-            return len(text) == len(places) and all(map(str.__contains__, places, text))
+            return self.keys().fits(text)
         number = text.removeprefix(self.prefix)
         if not (text.startswith(self.prefix) and number.isascii() and number.isdigit()):
             return False
@@ -290,9 +316,7 @@ class Identifier(ColumnBase):
         """Whether fewer keys differ than the pattern has; with all of them, keys repeat where there are more rows."""
         if self.distinct is None or self.pattern is None:
             return self.distinct is not None
-        from syntabula.table.schema.key_patterns import KeyPattern
-
-        return self.distinct < KeyPattern.of(self.pattern).n_keys
+        return self.distinct < self.keys().n_keys
 
     @property
     def n_values(self) -> int:

@@ -1,7 +1,8 @@
 """Patterns of keys: a small part of regular expressions, and distinct keys drawn from them without any data.
 
 A pattern is a row of characters, each with an optional count such as {4}: `\\d` for a digit, a class such as [A-Z],
-[0-9a-f] or [89ab], or a character that stands for itself (with a backslash before it if it has a meaning here).
+[0-9a-f] or [89ab], or a character that stands for itself (with a backslash before it if it has a meaning here). Several
+patterns may be joined by |; see `key_mixtures`.
 """
 
 from __future__ import annotations
@@ -91,6 +92,10 @@ class KeyPattern:
             number *= len(characters)
         return number
 
+    def fits(self, text: str) -> bool:
+        """Return whether a text is one of the keys."""
+        return len(text) == len(self.places) and all(map(str.__contains__, self.places, text))
+
     @property
     def is_number(self) -> bool:
         """Whether all keys are different whole numbers of 64 bits: digits alone, the first not zero."""
@@ -140,14 +145,23 @@ class KeyPattern:
         while permuted < len(self.places) and n_permuted * len(self.places[permuted]) <= _MOST_PERMUTED:
             n_permuted *= len(self.places[permuted])
             permuted += 1
-        rest = _permutation(positions, n_permuted, np.full(positions.size, _hash(self.column)))
+        rest = shuffled(positions, n_permuted, np.full(positions.size, hashed(self.column)))
         for place, characters in enumerate(self.places):
             size = np.uint64(len(characters))
             if place < permuted:
                 chosen, rest = rest % size, rest // size
             else:
-                chosen = _mixed(positions ^ _hash(self.column), np.uint64(place)) % size
+                chosen = _mixed(positions ^ hashed(self.column), np.uint64(place)) % size
             yield chosen.astype(np.intp)
+
+
+def alternatives_of(pattern: object) -> list[str]:
+    """Return the patterns that are joined by |, which is no part of any unless a backslash is before it."""
+    return (
+        re.findall(r"(?:[^|\\]|\\.)+|(?<![^|])(?=\||$)", pattern, re.DOTALL)
+        if isinstance(pattern, str)
+        else []
+    )
 
 
 def _characters(token: re.Match[str]) -> str:
@@ -177,7 +191,8 @@ def _mixed(values: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
         return mixed ^ (mixed >> np.uint64(31))
 
 
-def _hash(name: str) -> np.uint64:
+def hashed(name: str) -> np.uint64:
+    """Return a number that stands for the name of a column."""
     return np.uint64(crc32(name.encode("utf-8", "surrogatepass")))
 
 
@@ -189,11 +204,11 @@ def repeated_positions(first: int, n: int, distinct: int, name: str) -> NDArray[
     """
     rows = np.arange(first, first + n, dtype=np.uint64)
     rounds, places = np.divmod(rows, np.uint64(distinct))
-    keys = _mixed(rounds, _hash(name))
-    return np.where(rounds > 0, _permutation(places, distinct, keys), places)
+    keys = _mixed(rounds, hashed(name))
+    return np.where(rounds > 0, shuffled(places, distinct, keys), places)
 
 
-def _permutation(values: NDArray[np.uint64], size: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def shuffled(values: NDArray[np.uint64], size: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Permute the numbers below a size: a Feistel network on the next even number of bits, walked until it is below.
 
     Numbers that have the same of the keys [n] are permuted alike.

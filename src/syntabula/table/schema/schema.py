@@ -90,6 +90,11 @@ class Schema:
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "rows_per_unit", rows_per_unit)
         self._check_unit()
+        if len(several := [n for n, c in columns.items() if getattr(c, "unique", False)]) > 1:
+            raise SchemaError(
+                f"{columns_listed(several)}: at most one column can be `unique`, since rows are drawn in its order; "
+                "leave it out of the others"
+            )
         object.__setattr__(self, "rules", _checked_rules(rules))
         _ = self.compiled_rules  # refuses rules that do not fit the columns
 

@@ -18,6 +18,7 @@ from syntabula.errors import SchemaError
 from syntabula.table.raw import PhysicalKind, PhysicalType
 from syntabula.table.schema.column_base import (
     BIN_COUNT,
+    FLAG,
     Ordered,
     checked_atoms,
     clip_integers,
@@ -70,6 +71,8 @@ class Date(Ordered):
         format: How text files write days, by directives of `strptime`, such as "%d/%m/%Y", "%-m/%-d/%Y" without leading
             zeros; "%Y-%m" or "%b-%Y" for months, "%Y-Q%q" for quarters and "%G-W%V" for weeks; ISO 8601 by default, which
             is always read.
+        unique: Whether no two rows have the same value, as in a table with one row a day: days are then drawn without
+            repetition, in their order, unless conditions are asked for.
 
     Raises:
         SchemaError: If bounds are reversed or not dates, an atom is not a day within them, or the format does not write
@@ -84,10 +87,12 @@ class Date(Ordered):
     bins: int | None = None
     atoms: tuple[dt.date, ...] | None = None
     format: str | None = None
+    unique: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        declare(self, bins=BIN_COUNT, resolution=one_of("day", "week", "month", "quarter"))
+        declare(self, bins=BIN_COUNT, resolution=one_of("day", "week", "month", "quarter"), unique=FLAG)
+        check_unique(self)
         if self.format is not None:
             # Columns of days may write their months alone.
             parts = PERIOD_PARTS.get(self.resolution, DAY_PARTS)
@@ -184,6 +189,8 @@ class Datetime(Ordered):
         atoms: Points in time known to be frequent; each gets a code of its own. See `Numeric`.
         format: How text files write times, by directives of `strptime`, such as "%Y-%m-%d %H:%M:%S" or
             "%m/%d/%Y %I:%M %p", in the column's zone; ISO 8601 by default, which is always read.
+        unique: Whether no two rows have the same value, as in a table with one row a day: times are then drawn without
+            repetition, in their order, unless conditions are asked for.
 
     Raises:
         SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, no grid point lies within the
@@ -199,10 +206,12 @@ class Datetime(Ordered):
     bins: int | None = None
     atoms: tuple[dt.datetime, ...] | None = None
     format: str | None = None
+    unique: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        declare(self, bins=BIN_COUNT, resolution=one_of(*MICROSECONDS))
+        declare(self, bins=BIN_COUNT, resolution=one_of(*MICROSECONDS), unique=FLAG)
+        check_unique(self)
         if self.format is not None:
             needed = (*DAY_PARTS, FINEST_PART[self.resolution])
             allowed = (*DAY_PARTS, *CLOCK_PARTS)
@@ -326,6 +335,12 @@ def _in_format(text: str, format: str | None) -> dt.datetime | None:
         return read_time(text.strip(), format)
     except ValueError:
         return None
+
+
+def check_unique(column: Date | Datetime) -> None:
+    """Refuse that no two rows have the same value where cells may be missing."""
+    if column.unique and column.nullable:
+        raise SchemaError("unique needs a value in every row; leave out `nullable`, or `unique`")
 
 
 def _day(name: str, value: object) -> dt.date:

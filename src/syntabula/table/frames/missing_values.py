@@ -1,0 +1,96 @@
+"""Values that stand for missing cells in tables that store values, as -999 does in a column of numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, RepeatedTexts
+from syntabula.table.schema.columns import MICROSECONDS, Column, Identifier, Ordered
+from syntabula.table.schema.schema import Schema
+
+_NUMBERS = ("integer", "float", "decimal")
+_DAY = MICROSECONDS["day"]
+
+
+@lru_cache(maxsize=1024)
+def missing_value(column: Column) -> int | float | None:
+    """Return the value that the declared text for missing cells writes, in the units of raw columns.
+
+    Args:
+        column: The declaration.
+
+    Returns:
+        The value; None if there is no such text, if it writes no value of the column's type, or if values are texts.
+    """
+    text = column.missing_as
+    if text is None or isinstance(column, Identifier) or not re.search("[0-9]", text):
+        return None
+    beside = isinstance(column, Ordered) and column.beside
+    if beside or column.stored.kind in ("text", "boolean") or column.stored.timezone is not None:
+        return None
+    from syntabula.table.files.declared_cells import read_texts
+
+    read = read_texts({"x": [text]}, Schema({"x": replace(column, missing_as=None)}))[0]["x"]
+    if read.missing[0]:
+        return None
+    value = read.values[0]
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    found: int | float = value.item()
+    return found
+
+
+def without_missing_values(raw: RawColumn, column: Column) -> RawColumn:
+    """Return a column with the cells that hold the value of missing ones as missing."""
+    value = missing_value(column)
+    if value is None or isinstance(raw.cells, RepeatedTexts):
+        return raw
+    sought = _stored(value, column.stored.kind, raw.physical.kind)
+    if sought is None:
+        return raw
+    if raw.cells.dtype.kind == "f":
+        # As a narrower type holds it.
+        sought = raw.cells.dtype.type(sought)
+    held = np.asarray(raw.cells == sought, dtype=np.bool_)
+    return replace(raw, missing=raw.missing | held) if held.any() else raw
+
+
+def with_missing_value(physical: PhysicalType, column: Column) -> PhysicalType:
+    """Return the type of a column in a table that stores values, with the value of its missing cells."""
+    value = missing_value(column)
+    found = None if value is None else _stored(value, column.stored.kind, physical.kind)
+    if found is None or (physical.kind == "integer" and not isinstance(found, int)):
+        return physical
+    return replace(physical, missing_value=found)
+
+
+def filled(cells: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
+    """Return a column of a type with the value of missing cells in these, if the type states one and holds it."""
+    value = physical.missing_value
+    if value is None or not missing.any():
+        return RawColumn(cells, missing, physical)
+    if cells.dtype.kind in "iu":
+        limits = np.iinfo(cells.dtype)
+        if not limits.min <= value <= limits.max:
+            cells = cells.astype(np.int64)
+    return RawColumn(np.where(missing, cells.dtype.type(value), cells), np.zeros_like(missing), physical)
+
+
+def _stored(value: int | float, of: PhysicalKind, kind: PhysicalKind) -> int | float | None:
+    """Return a value of one kind as one of another kind; None if it is none."""
+    if of in _NUMBERS and kind in _NUMBERS:
+        return value
+    if of == kind:
+        return value
+    if (of, kind) == ("date", "datetime"):
+        return value * _DAY
+    if (of, kind) == ("datetime", "date"):
+        return value // _DAY if value % _DAY == 0 else None
+    return None
