@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -131,9 +132,10 @@ class TestWholeNumbers:
 
 class TestReals:
     def test_each_atom_is_drawn_exactly_the_bounds_too(self):
-        for unit in [None, Fraction(1, 10)]:
+        # Without an atom at its end, the last value before that is drawn exactly too.
+        for unit, last in itertools.product([None, Fraction(1, 10)], [0.9, 1.0]):
             bins = UniformBins(4).bins(0.0, 1.0, integer=False)
-            atoms = [0.0, 0.1, 0.3, 0.7, 1.0]
+            atoms = [0.0, 0.1, 0.3, 0.7, last]
 
             found = with_atoms(bins, atoms, unit)
 

@@ -124,6 +124,25 @@ class TestFrequentValues:
         assert {*found.points} == {*steady}
         assert not found.is_all
 
+    def test_hundreds_of_values_are_all_kept_where_they_lie_far_apart(self):
+        sparse = np.sort(np.random.default_rng(0).choice(100_000, 300, replace=False))
+        for different, is_all in ((sparse, True), (np.arange(300), False)):
+            # Each value holds 80 records, 7 standard deviations of noise above the threshold.
+            found = find_atoms(
+                curator(np.repeat(different, 80), Budget(epsilon=5.0, delta=1e-5).with_failure_delta(1e-6)),
+                0,
+                100_000,
+                unit=None,
+                count=60,
+                n_estimated=24_000,
+                share=Fraction(1, 50),
+                delta=Fraction(1, 2_000_000),
+                step="x",
+            )
+
+            assert found.is_all == is_all
+            assert ({*found.points} == {*different.tolist()}) == is_all
+
     @pytest.mark.thorough
     def test_noise_of_the_others_does_not_make_frequent_values_all_there_are(self):
         rng = np.random.default_rng(0)

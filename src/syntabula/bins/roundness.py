@@ -38,8 +38,10 @@ def with_atoms(bins: Bins, atoms: Sequence[int | float], unit: Fraction | None =
         return bins
     fixed: set[int | float] = set()
     for atom in atoms:
-        fixed |= {atom, min(_after(atom, unit, integer=bins.integer), end)}
-        if not bins.integer and atom == end:
+        following = _after(atom, unit, integer=bins.integer)
+        fixed |= {atom, min(following, end)}
+        # Bins of floats hold the end, which gets one of its own if it is an atom, or the next value after one.
+        if not bins.integer and end in (atom, following):
             fixed.add(math.nextafter(end, -math.inf))
     fixed -= {first, end}
     around, alone = sorted({first, end, *fixed}), set(atoms)

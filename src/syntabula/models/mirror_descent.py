@@ -20,7 +20,7 @@ from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.factor_graph import FactorGraph, ImpossibleError
 from syntabula.models.tables import Order, axes_outside
-from syntabula.models.targets import Target
+from syntabula.models.targets import TREND_WEIGHT, Target, Trends, shares_of
 
 _MOST_MOMENTUM = 0.95
 _LEAST_STEP = 1e-300
@@ -86,13 +86,14 @@ def estimate(
         iterations: Most steps.
         tolerance: Stop when L decreases by less than this fraction over ten steps.
         stop_at_noise: Stop when each clique is as near to its measurement as noise explains.
-        last: No other fit follows; dependent columns are fitted closer, see `_PART_OF_NOISE`.
+        last: No other fit follows; dependent columns are fitted closer, see `_PART_OF_NOISE` and `Trends`.
 
     Returns:
         The potentials, one table per target, and the precision in which their product can be computed.
     """
     precision = working_precision(targets, total) if stop_at_noise else np.dtype(np.float64)
-    objective = _Objective(domain, order, targets, total, precision)
+    trends = Trends.of(domain, targets) if last and stop_at_noise else None
+    objective = _Objective(domain, order, targets, total, precision, trends)
     theta = objective.joined([_begun(t, start) for t in targets])
     try:
         losses, gradient = objective(theta)
@@ -105,8 +106,10 @@ def estimate(
     near = np.array([t.explained(among) for t in targets])
     if last:
         near[[t.dependent(among) for t in targets]] *= _PART_OF_NOISE
+    if trends is not None:
+        near = np.append(near, trends.near)
     smooth = SmoothSteps.of(domain, targets) if stop_at_noise else SmoothSteps.none(targets)
-    first = step = smooth.length(targets, total)
+    first = step = objective.length(smooth.length(targets, total))
     history = [float(losses.sum())]
     for _ in range(iterations):
         if stop_at_noise and np.all(losses <= near):
@@ -137,7 +140,7 @@ def estimate(
             before, momentum = theta, 0
         if gains_no_more and smooth.alike:
             smooth = SmoothSteps.none(targets)
-            step, history = smooth.length(targets, total), history[-1:]
+            step, history = objective.length(smooth.length(targets, total)), history[-1:]
             before, momentum = theta, 0
         elif gains_no_more:
             break
@@ -157,7 +160,7 @@ def _begun(target: Target, start: Mapping[Clique, FloatArray]) -> FloatArray:
 
 
 class _Objective:
-    """The loss of each target at some potentials, and its gradient with respect to the target's counts.
+    """The loss of each target at some potentials, and that of all trends, with their gradient in the targets' counts.
 
     The tables of all targets are concatenated in one vector, so that a step updates them all at once.
     """
@@ -169,6 +172,7 @@ class _Objective:
         targets: Sequence[Target],
         total: float,
         precision: np.dtype[Any],
+        trends: Trends | None,
     ) -> None:
         factors = [tuple(domain.index(c) for c in t.clique) for t in targets]
         self._graph = FactorGraph(domain.sizes, factors, order)
@@ -179,6 +183,7 @@ class _Objective:
         self._mean = self.joined([t.mean for t in targets])
         self._weight = self.joined([t.weight for t in targets])
         self._total = total
+        self._trends = trends
         held = [np.zeros(t.mean.shape, bool) if t.possible is None else ~t.possible for t in targets]
         self._impossible = np.concatenate([h.ravel() for h in held]) if any(h.any() for h in held) else None
         self.precision = precision
@@ -195,13 +200,24 @@ class _Objective:
         ]
 
     def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the losses [targets] and the gradient [cells]; raises ImpossibleError as the graph does."""
+        """Return the losses, of each target and then of all trends, and the gradient [cells].
+
+        Raises ImpossibleError as the graph does.
+        """
         difference = self._probabilities(theta)
         difference *= self._total
         difference -= self._mean
         gradient = difference * self._weight
-        difference *= gradient
-        return 0.5 * np.add.reduceat(difference, self._starts), gradient
+        losses = 0.5 * np.add.reduceat(difference * gradient, self._starts)
+        if self._trends is None:
+            return losses, gradient
+        off, of_trends = self._trends(difference)
+        gradient[self._trends.places] += of_trends
+        return np.append(losses, off), gradient
+
+    def length(self, step: float) -> float:
+        """Return the length of a first step, given that without trends."""
+        return step if self._trends is None else step / (1 + TREND_WEIGHT)
 
     def _probabilities(self, theta: FloatArray) -> FloatArray:
         """Return the model's probabilities of all cells, in the precision that the noise requires."""
@@ -301,17 +317,7 @@ def _kernels(domain: Domain, targets: Sequence[Target]) -> dict[str, FloatArray]
     """Return the smoothing [codes, codes] of each ordered column in a marginal that is smoothed."""
     inner = {c: domain.size(c) - domain.apart.get(c, 0) for c in domain.ordered}
     wanted = {c for t in targets if _is_smoothed(t) for c in t.clique if inner.get(c, 0) >= _FEWEST_CODES}
-    smallest: dict[str, Target] = {}
-    for target in sorted(targets, key=lambda t: t.mean.size):
-        if target.weight.any():
-            for column in target.clique:
-                smallest.setdefault(column, target)
-    return {c: _kernel(_shares(smallest[c], c), inner[c]) for c in wanted}
-
-
-def _shares(target: Target, column: str) -> FloatArray:
-    """Return about which fraction of the records each code of a column has [codes]."""
-    return target.margin(column, max(float(target.mean.sum()), 1.0))
+    return {c: _kernel(shares, inner[c]) for c, shares in shares_of(targets, wanted).items()}
 
 
 def _kernel(shares: FloatArray, inner: int) -> FloatArray:

@@ -37,6 +37,10 @@ many. Of a table beyond memory, the others need not be known."""
 MOST_ATOMS = 250
 """Most atoms of a column that holds nothing else."""
 
+MOST_SPARSE = 500
+"""The same if they lie far apart on the column's grid, such as 300 prices in cents: bins would be drawn anywhere between
+them."""
+
 SPARSE = 2
 """Times as many values come into question between such atoms as there are atoms; otherwise bins keep them together."""
 
@@ -63,11 +67,18 @@ class Atoms:
     is_all: bool = False
     deviation: float = 0.0
 
-    def if_all(self, n_estimated: float) -> Atoms | None:
-        """Return these atoms if they are all that a column of so many records holds; None if not, or if unknown (0)."""
-        if not 0 < NEARLY_ALL * n_estimated <= sum(self.counts) or len(self.points) > MOST_ATOMS:
+    def if_all(self, n_estimated: float, *, most: int = MOST_ATOMS) -> Atoms | None:
+        """Return these atoms if they are all that a column of so many records holds, and at most so many; None if not, or
+        if the number of records is unknown (0)."""
+        if not 0 < NEARLY_ALL * n_estimated <= sum(self.counts) or len(self.points) > most:
             return None
         return replace(self, is_all=True)
+
+    @property
+    def are_sparse(self) -> bool:
+        """Whether other values come into question between them."""
+        first, *_, last = self.points if len(self.points) > 1 else (0, 0)
+        return isinstance(first, float) or last - first >= SPARSE * len(self.points)
 
     def largest(self, most: int) -> Atoms:
         """Return the atoms with the largest noisy counts."""
@@ -141,7 +152,7 @@ def find_atoms(
         finer = None if others is None else others.finest
         every = points if finer is None else candidates(lower, upper, finer, integer=column.integer)
         return _counted(column, every, np.isin(every, points), fits, n_present, share=share, step=step)
-    most = max(MOST_ATOMS + 1, count)
+    most = max(MOST_SPARSE + 1, count)
     least = max(int(n_estimated * LEAST_SOUGHT), 1)
     ask = partial(column.frequent, most, share=share, delta=delta, step=step, least=least)
     if unit is not None and others is not None:
@@ -150,10 +161,11 @@ def find_atoms(
         return judge.atoms(values, counts.astype(np.float64), np.isin(values, points), are_all=False)
     values, counts = ask()
     found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))
-    if every_value := found.if_all(n_estimated):
+    if every_value := found.if_all(n_estimated, most=MOST_SPARSE if found.are_sparse else MOST_ATOMS):
         return every_value
     # Where they hold most of the records, those that became bins would be drawn anywhere between the others.
-    most_kept = MOST_ATOMS if sum(found.counts) >= MOSTLY * n_estimated > 0 else 3 * count // 4
+    mostly = sum(found.largest(max(MOST_ATOMS + 1, count)).counts) >= MOSTLY * n_estimated > 0
+    most_kept = MOST_ATOMS if mostly else 3 * count // 4
     return found.largest(min(most_kept, int((counts >= n_estimated * LEAST_OF_BIN / count).sum())))
 
 
@@ -237,7 +249,7 @@ class _Judge:
         above = counts > noise
         places = np.flatnonzero(above[is_multiple])
         is_sparse = places.size and places[-1] - places[0] >= SPARSE * places.size
-        if is_sparse and (every := self._at(points, counts, above).if_all(self.n_values)):
+        if is_sparse and (every := self._at(points, counts, above).if_all(self.n_values, most=MOST_SPARSE)):
             return every
         of_bin = counts * self.count / max(self.n_values, 1.0)
         kept = (counts - 2 * usual > noise) & (of_bin >= LEAST_OF_BIN)
