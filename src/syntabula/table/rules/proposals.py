@@ -18,6 +18,7 @@ from syntabula.table.raw import RawTable
 from syntabula.table.rules.differences import differences, near_times
 from syntabula.table.rules.evaluation import plain_cells
 from syntabula.table.rules.following import Cells, bands, copies, day_parts, followers, varies
+from syntabula.table.rules.following_days import day_followers
 from syntabula.table.rules.following_pairs import pair_followers
 from syntabula.table.rules.never_together import LEAST_EXPECTED, MOST_CONDITIONS, never_equal, never_together
 from syntabula.table.rules.row_rules import RowRules
@@ -54,7 +55,7 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     cells = {n: plain_cells(c, table.columns[n]) for n, c in schema.columns.items() if not _is_name(c)}
     numbers = {n: v for n, v in cells.items() if isinstance(schema[n], Numeric) and varies(*v)}
     derive: dict[str, str] = {}
-    for following in (copies, partial(day_parts, table=table)):
+    for following in (copies, partial(day_parts, table=table), partial(day_followers, table=table)):
         derive |= following(_without(cells, derive), schema)
     counts = dict(differences(_without(cells, derive), schema, table=table))
     derive |= {name: expression.text for name, expression in counts.items()}
