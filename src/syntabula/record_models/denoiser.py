@@ -10,6 +10,7 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.marginals.measurement import FloatArray
+from syntabula.record_models.products import ExactProducts, Products
 from syntabula.record_models.representation import ColumnLookup, FloatTable, normal_scores
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class DenoisingNetwork:
     ) -> None:
         torch = require("torch", "neural")
         self.parameters, self._draws = parameters, draws
+        self.products: Products = ExactProducts()
         device = parameters["in"].device
         self._kept = torch.as_tensor(kept, dtype=torch.float32, device=device)
         self._waves = torch.as_tensor(time_waves(np.arange(len(kept), dtype=np.float64)), device=device)
@@ -86,11 +88,18 @@ class DenoisingNetwork:
         # Where each column is when numbers come before codes.
         self._columns = np.argsort([*self._numbers, *self._codes]).tolist()
         scores = [normal_scores(lookups[j]) for j in self._numbers]
-        self._starts = [torch.as_tensor(s.starts, device=device) for s in scores]
-        self._widths = [torch.as_tensor(s.widths, device=device) for s in scores]
+        # Those of all codes of all numbers, one column after another.
+        self._starts, self._widths = (
+            torch.as_tensor(np.concatenate([np.zeros(0, np.float32), *steps]), device=device)
+            for steps in ([s.starts for s in scores], [s.widths for s in scores])
+        )
+        ends = np.cumsum([0, *(lookups[j].size for j in self._numbers)])
+        self._first_steps = torch.as_tensor(ends[:-1], dtype=torch.long, device=device)
         sizes = [lookups[j].size for j in self._codes]
         self._sizes = torch.as_tensor(sizes, dtype=torch.long, device=device)
-        self._size_of_logit = self._sizes.repeat_interleave(self._sizes).float()
+        self._column_of_logit = torch.arange(len(sizes), device=device).repeat_interleave(self._sizes)
+        columns = torch.arange(len(sizes), device=device)
+        self._columns_of_logits = (self._column_of_logit[:, None] == columns).float()
         offsets = np.cumsum([0, *sizes[:-1]])[: len(sizes)]
         self._offsets = torch.as_tensor(offsets, dtype=torch.long, device=device)
         self._n_logits = sum(sizes)
@@ -125,9 +134,7 @@ class DenoisingNetwork:
         wanted = kept.sqrt() * noise - (1 - kept).sqrt() * values
         loss = ((said - wanted) ** 2 * ~known_values).sum(-1)
         if self._codes:
-            of_columns = zip(self.log_chances(logits), torch.split(codes, 1, -1), strict=True)
-            chances = torch.cat([of_one.gather(-1, code) for of_one, code in of_columns], -1)
-            loss = loss - (chances * (counted & ~known_codes)).sum(-1)
+            loss = loss - (self.log_chances(logits, codes) * (counted & ~known_codes)).sum(-1)
         found: Tensor = loss.mean(1) / known.shape[-1]
         return found
 
@@ -148,10 +155,17 @@ class DenoisingNetwork:
         found: Tensor = (steps % 1 * last).long().clamp(max=last - 1) + 1
         return found
 
-    def log_chances(self, logits: Tensor) -> list[Tensor]:
-        """Return log-probabilities of the codes, each column's on its own [..., codes]."""
+    def log_chances(self, logits: Tensor, codes: Tensor) -> Tensor:
+        """Return the log-probability of each column's code [..., columns], from logits of all [..., codes of all]."""
         torch = require("torch", "neural")
-        return [of_one.log_softmax(-1) for of_one in torch.split(logits, self._parts, -1)]
+        with torch.no_grad():
+            # Each column's own, so that no other column's logits can drown it.
+            largest = torch.stack([part.amax(-1) for part in torch.split(logits, self._parts, -1)], -1)
+            spread = largest.index_select(-1, self._column_of_logit)
+        # A product with ones, as it is far faster than sums of parts.
+        sums = (logits - spread).exp() @ self._columns_of_logits
+        found: Tensor = logits.gather(-1, codes + self._offsets) - largest - sums.log()
+        return found
 
     def _known(self, n: int, random: Generator) -> Tensor:
         """Return which columns of each record are known [batch, columns]: none of most, an even number of the others."""
@@ -160,39 +174,43 @@ class DenoisingNetwork:
         drawn = torch.rand(n, generator=random, device=device)
         counts = (drawn / _SOME_KNOWN * (columns - 1)).ceil()
         counts = torch.where(drawn < _SOME_KNOWN, counts, 0.0)
-        places = torch.rand((n, columns), generator=random, device=device).argsort(1).argsort(1)
-        found: Tensor = places < counts[:, None]
-        return found
+        places = torch.rand((n, columns), generator=random, device=device)
+        found: Tensor = torch.zeros((n, columns), dtype=torch.bool, device=device)
+        some = torch.nonzero(counts)[:, 0]
+        order = places.index_select(0, some).argsort(1)
+        among = torch.arange(columns, device=device) < counts.index_select(0, some)[:, None]
+        return found.index_copy_(0, some, torch.zeros_like(among).scatter_(1, order, among))
 
     def _values(self, records: Tensor, random: Generator) -> Tensor:
         torch = require("torch", "neural")
-        parts = []
-        for column, starts, widths in zip(self._numbers, self._starts, self._widths, strict=True):
-            places = records[..., column]
-            within = torch.rand(places.shape, generator=random, device=records.device)
-            ranks = starts[places] + widths[places] * within
-            parts.append(torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK)))
-        none = torch.zeros((*records.shape[:-1], 0), device=records.device)
-        found: Tensor = torch.stack(parts, -1) if parts else none
+        places = records[..., self._numbers].movedim(-1, 0)
+        within = torch.rand(places.shape, generator=random, device=records.device).movedim(0, -1)
+        steps = records[..., self._numbers] + self._first_steps
+        ranks = self._starts[steps] + self._widths[steps] * within
+        found: Tensor = torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK))
         return found
 
     def _said(self, values: Tensor, codes: Tensor, levels: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
         torch, weights = require("torch", "neural"), self.parameters
         units = torch.zeros((*codes.shape[:-1], self._n_logits), device=codes.device)
-        units.scatter_(-1, codes + self._offsets, 1.0)
+        places = codes + self._offsets
+        units.scatter_(-1, places, 1.0)
         silu = torch.nn.functional.silu
-        time = silu(self._waves[levels] @ weights["time/0"] + weights["bias/time/0"]) @ weights["time/1"]
-        hidden = torch.cat([values, units], -1) @ weights["in"] + weights["bias/in"] + time
-        hidden = hidden + known.float() @ weights["known"]
+        time = silu(self.products(self._waves[levels], weights["time/0"], weights["bias/time/0"]))
+        hidden = self.products(torch.cat([values, units], -1), weights["in"], weights["bias/in"])
+        hidden = hidden + self.products(time, weights["time/1"])
+        hidden = hidden + self.products(known.float(), weights["known"])
         layer = 0
         while f"layer/{layer}" in weights:
-            hidden = torch.relu(hidden @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
+            hidden = self.products(
+                hidden, weights[f"layer/{layer}"], weights[f"bias/{layer}"], rectified=True
+            )
             layer += 1
-        said = hidden @ weights["out"] + weights["bias/out"]
+        said = self.products(hidden, weights["out"], weights["bias/out"])
         n_numbers, kept = len(self._numbers), self._kept[levels][..., None]
         # Of the chances of a noisy code to have been what it is, and to have been any other.
-        of_itself = torch.log1p(kept / (1 - kept) * self._size_of_logit) * units
-        return said[..., :n_numbers], said[..., n_numbers:] + of_itself
+        of_itself = torch.log1p(kept / (1 - kept) * self._sizes)
+        return said[..., :n_numbers], said[..., n_numbers:].scatter_add(-1, places, of_itself)
 
 
 class SeparateDenoising(DenoisingNetwork):
