@@ -61,7 +61,8 @@ class Training:
             number.
         device: "auto" (a GPU if there is one), or a device as torch names it.
         precision: "auto" rounds the products of large matrices to bfloat16 where the processor multiplies these in
-            hardware, so that another processor gives other rows; "float32" never does. With a budget nothing is rounded.
+            hardware, so that another processor gives other rows; "float32" never does. No gradient of records to which
+            noise is added is made of rounded products.
     """
 
     steps: int | None = None

@@ -55,19 +55,24 @@ class Rounding(Protocol):
 
 
 def let_round(network: object, precision: Precision, device: Any) -> None:
-    """Let a network that can round its products in training, where its device multiplies bfloat16 in hardware.
+    """Let a network that can round its products in training do so, if `products_for` says so."""
+    if isinstance(network, Rounding):
+        network.products = products_for(precision, device)
+
+
+def products_for(precision: Precision, device: Any) -> Products:
+    """Return rounded products where a processor multiplies bfloat16 in hardware, and exact ones elsewhere.
 
     On a GPU all stays float32.
 
     Args:
-        network: Of any kind.
         precision: "float32" for no rounding.
-        device: Of torch, on which it is trained.
+        device: Of torch, or its name.
     """
-    if precision != "auto" or device.type != "cpu" or not isinstance(network, Rounding):
-        return
-    if multiplies_bfloat16(device):
-        # Needs torch, which is imported by the time that there is a network.
-        from syntabula.record_models.rounded_products import RoundedProducts
+    exact, device = ExactProducts(), require("torch", "neural").device(device)
+    if precision != "auto" or device.type != "cpu" or not multiplies_bfloat16(device):
+        return exact
+    # Needs torch, which is imported by the time that there is a device.
+    from syntabula.record_models.rounded_products import RoundedProducts
 
-        network.products = RoundedProducts(network.products)
+    return RoundedProducts(exact)

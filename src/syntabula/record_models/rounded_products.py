@@ -21,6 +21,11 @@ _LEAST_WIDTH = 64
 """Of a matrix of weights on either side, as each number of a narrow product is read for few multiplications."""
 
 
+_ROWS = 128
+"""Where no gradient follows, rows are filled up to a multiple of so many: there numbers of rows may change from call to
+call, and for each that is new a kernel is made, which takes longer than the product."""
+
+
 class RoundedProducts:
     """Products of large matrices, rounded; see `products.Products`.
 
@@ -37,6 +42,8 @@ class RoundedProducts:
         """Return one product."""
         if inputs.numel() * weights.shape[1] < _LEAST_OPERATIONS or min(weights.shape) < _LEAST_WIDTH:
             return self._exact(inputs.float(), weights, bias, rectified=rectified)
+        if not torch.is_grad_enabled():
+            return _found_alone(inputs, weights, bias, rectified)
         found: Tensor = _Rounded.apply(inputs.flatten(0, -2), weights, bias, rectified)  # type: ignore[no-untyped-call]
         return found.reshape(*inputs.shape[:-1], -1)
 
@@ -67,3 +74,16 @@ class _Rounded(torch.autograd.Function):
         by_inputs = (slopes @ w.T).to(ctx.kind) if ctx.needs_input_grad[0] else None
         by_weights = (x.T @ slopes).float() if ctx.needs_input_grad[1] else None
         return by_inputs, by_weights, by_bias, None
+
+
+def _found_alone(inputs: Tensor, weights: Tensor, bias: Tensor | None, rectified: bool) -> Tensor:
+    """Return a product of which no gradient is asked for."""
+    flat = inputs.flatten(0, -2)
+    rows = torch.zeros(
+        (-(-len(flat) // _ROWS) * _ROWS, flat.shape[1]), dtype=torch.bfloat16, device=flat.device
+    )
+    rows[: len(flat)] = flat
+    found = (rows @ weights.bfloat16())[: len(flat)].float()
+    if bias is not None:
+        found.add_(bias)
+    return (found.relu_() if rectified else found).reshape(*inputs.shape[:-1], -1)
