@@ -83,19 +83,20 @@ class DenoisingNetwork:
         device = parameters["in"].device
         self._kept = torch.as_tensor(kept, dtype=torch.float32, device=device)
         self._waves = torch.as_tensor(time_waves(np.arange(len(kept), dtype=np.float64)), device=device)
-        self._numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
-        self._codes = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
-        # Where each column is when numbers come before codes.
-        self._columns = np.argsort([*self._numbers, *self._codes]).tolist()
-        scores = [normal_scores(lookups[j]) for j in self._numbers]
+        numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
+        whole = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
+        # Numbers come before codes; and where each column is then.
+        self._n_numbers, self._order = len(numbers), torch.as_tensor([*numbers, *whole], device=device)
+        self._columns = self._order.argsort()
+        scores = [normal_scores(lookups[j]) for j in numbers]
         # Those of all codes of all numbers, one column after another.
         self._starts, self._widths = (
             torch.as_tensor(np.concatenate([np.zeros(0, np.float32), *steps]), device=device)
             for steps in ([s.starts for s in scores], [s.widths for s in scores])
         )
-        ends = np.cumsum([0, *(lookups[j].size for j in self._numbers)])
+        ends = np.cumsum([0, *(lookups[j].size for j in numbers)])
         self._first_steps = torch.as_tensor(ends[:-1], dtype=torch.long, device=device)
-        sizes = [lookups[j].size for j in self._codes]
+        sizes = [lookups[j].size for j in whole]
         self._sizes = torch.as_tensor(sizes, dtype=torch.long, device=device)
         self._column_of_logit = torch.arange(len(sizes), device=device).repeat_interleave(self._sizes)
         columns = torch.arange(len(sizes), device=device)
@@ -114,16 +115,16 @@ class DenoisingNetwork:
         """
         torch = require("torch", "neural")
         n, device = len(records), records.device
-        records = records.long()[:, None].expand(-1, self._draws, -1)
+        records = records.long().index_select(1, self._order)[:, None].expand(-1, self._draws, -1)
         levels = self._levels(n, random)
         kept = self._kept[levels][..., None]
-        known = self._known(n * self._draws, random).reshape(records.shape)
-        codes = records[..., self._codes]
+        known = self._known(n * self._draws, random).index_select(1, self._order).reshape(records.shape)
+        places, codes = records[..., : self._n_numbers], records[..., self._n_numbers :]
         counted = codes < self._sizes
         codes = torch.minimum(codes, self._sizes - 1)
-        known_values, known_codes = known[..., self._numbers], known[..., self._codes] & counted
-        known = torch.cat([known_values, known_codes], -1)[..., self._columns]
-        values = self._values(records, random)
+        known_values, known_codes = known[..., : self._n_numbers], known[..., self._n_numbers :] & counted
+        known = torch.cat([known_values, known_codes], -1).index_select(-1, self._columns)
+        values = self._values(places, random)
         noise = torch.randn(values.shape, generator=random, device=device)
         stays = (torch.rand(codes.shape, generator=random, device=device) < kept) & counted
         anew = torch.rand(codes.shape, generator=random, device=device) * self._sizes
@@ -133,7 +134,7 @@ class DenoisingNetwork:
         said, logits = self._said(noisy_values, noisy_codes, levels, known)
         wanted = kept.sqrt() * noise - (1 - kept).sqrt() * values
         loss = ((said - wanted) ** 2 * ~known_values).sum(-1)
-        if self._codes:
+        if self._parts:
             loss = loss - (self.log_chances(logits, codes) * (counted & ~known_codes)).sum(-1)
         found: Tensor = loss.mean(1) / known.shape[-1]
         return found
@@ -170,7 +171,7 @@ class DenoisingNetwork:
     def _known(self, n: int, random: Generator) -> Tensor:
         """Return which columns of each record are known [batch, columns]: none of most, an even number of the others."""
         torch = require("torch", "neural")
-        columns, device = len(self._numbers) + len(self._codes), self._kept.device
+        columns, device = len(self._order), self._kept.device
         drawn = torch.rand(n, generator=random, device=device)
         counts = (drawn / _SOME_KNOWN * (columns - 1)).ceil()
         counts = torch.where(drawn < _SOME_KNOWN, counts, 0.0)
@@ -181,11 +182,13 @@ class DenoisingNetwork:
         among = torch.arange(columns, device=device) < counts.index_select(0, some)[:, None]
         return found.index_copy_(0, some, torch.zeros_like(among).scatter_(1, order, among))
 
-    def _values(self, records: Tensor, random: Generator) -> Tensor:
+    def _values(self, places: Tensor, random: Generator) -> Tensor:
+        """Return normal scores drawn within the steps of codes [batch, draws, numbers]."""
         torch = require("torch", "neural")
-        places = records[..., self._numbers].movedim(-1, 0)
-        within = torch.rand(places.shape, generator=random, device=records.device).movedim(0, -1)
-        steps = records[..., self._numbers] + self._first_steps
+        # Column by column.
+        shape = places.movedim(-1, 0).shape
+        within = torch.rand(shape, generator=random, device=places.device).movedim(0, -1)
+        steps = places + self._first_steps
         ranks = self._starts[steps] + self._widths[steps] * within
         found: Tensor = torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK))
         return found
@@ -207,7 +210,7 @@ class DenoisingNetwork:
             )
             layer += 1
         said = self.products(hidden, weights["out"], weights["bias/out"])
-        n_numbers, kept = len(self._numbers), self._kept[levels][..., None]
+        n_numbers, kept = self._n_numbers, self._kept[levels][..., None]
         # Of the chances of a noisy code to have been what it is, and to have been any other.
         of_itself = torch.log1p(kept / (1 - kept) * self._sizes)
         return said[..., :n_numbers], said[..., n_numbers:].scatter_add(-1, places, of_itself)

@@ -305,7 +305,8 @@ class _Run:
         losses: Tensor = self._network.losses(records, self._random).mean(0)
         self._optimiser.forget_gradients()
         losses.sum().backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
+        if self._descent.longest_gradient < math.inf:
+            torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
         self._optimiser.step(rate)
         return losses
 
