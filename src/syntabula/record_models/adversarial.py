@@ -27,7 +27,6 @@ from syntabula.record_models.loop import Descent, Pick, Training
 from syntabula.record_models.noisy_critic import noisy_critic_cost, rows_by_critic
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.population import EvolvedRows
-from syntabula.record_models.products import ExactProducts, Products
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -209,7 +208,6 @@ class AdversarialNetwork:
     def __init__(self, model: Adversarial, encoder: Encoder, parameters: Mapping[str, Tensor]) -> None:
         torch = require("torch", "neural")
         self.parameters, self._model, self._encoder = parameters, model, encoder
-        self.products: Products = ExactProducts()
         encoding = encoder.encoding
         sizes = [encoding.blocks.sizes[j] for j in encoding.whole]
         columns = np.repeat(np.array(encoding.whole, dtype=np.intp), sizes)
@@ -263,7 +261,7 @@ class AdversarialNetwork:
         """Return what is made of hidden numbers and conditions [batch, offsets and logits]."""
         torch, weights = require("torch", "neural"), self.parameters
         for layer in range(self._model.layers):
-            found = self.products(value, weights[f"layer/{layer}"])
+            found = value @ weights[f"layer/{layer}"]
             found = torch.nn.functional.batch_norm(
                 found,
                 None,
@@ -274,13 +272,15 @@ class AdversarialNetwork:
                 eps=_LEAST_VARIANCE,
             )
             value = torch.cat([found.relu(), value], 1)
-        return self.products(value, weights["outputs"], weights["bias/outputs"])
+        outputs: Tensor = torch.addmm(weights["bias/outputs"], value, weights["outputs"])
+        return outputs
 
     def _judged(self, packs: Tensor, critic: Mapping[str, Tensor], random: Generator) -> Tensor:
         """Return the critic's score of each pack."""
+        torch = require("torch", "neural")
         value = packs
         for layer in range(2):
-            value = self.products(value, critic[f"{_CRITIC}layer/{layer}"], critic[f"{_CRITIC}bias/{layer}"])
+            value = torch.addmm(critic[f"{_CRITIC}bias/{layer}"], value, critic[f"{_CRITIC}layer/{layer}"])
             value = value * self._factors(value, random)
         scores: Tensor = (value @ critic[_CRITIC + "outputs"])[:, 0]
         return scores
@@ -305,13 +305,13 @@ class AdversarialNetwork:
         factors, value = [], packs
         with torch.no_grad():
             for layer in range(2):
-                value = self.products(
-                    value, critic[f"{_CRITIC}layer/{layer}"], critic[f"{_CRITIC}bias/{layer}"]
+                value = torch.addmm(
+                    critic[f"{_CRITIC}bias/{layer}"], value, critic[f"{_CRITIC}layer/{layer}"]
                 )
                 factors.append(self._factors(value, random))
                 value = value * factors[-1]
         back = factors[1] * critic[_CRITIC + "outputs"][:, 0]
-        back = factors[0] * self.products(back, critic[_CRITIC + "layer/1"].T)
-        gradient = self.products(back, critic[_CRITIC + "layer/0"].T)
+        back = factors[0] * (back @ critic[_CRITIC + "layer/1"].T)
+        gradient = back @ critic[_CRITIC + "layer/0"].T
         found: Tensor = (gradient * gradient).sum(1).add(1e-12).sqrt()
         return found
