@@ -43,6 +43,11 @@ def network(columns: list[ColumnLookup] | None = None, **options: Any) -> Denois
     return DenoisingNetwork(columns, KEPT, weights, **options)
 
 
+def chances_of(logits: Any, codes: list[int]) -> Any:
+    """Return the log-probability of a code of each column, by the one row of logits."""
+    return network().log_chances(logits, torch.tensor([codes]))[0]
+
+
 def quiet() -> DenoisingNetwork:
     """Return a network that says nothing but the one-way marginals."""
     made = network()
@@ -94,10 +99,10 @@ class TestLosses:
     def test_each_columns_probabilities_add_up_whatever_the_logits_of_others(self) -> None:
         logits = torch.tensor([[900.0, -900.0, 0.0, -2000.0, -2001.0]])
 
-        first, second = network().log_chances(logits)
+        first, second = torch.stack([chances_of(logits, [code, code % 2]) for code in range(3)], 1)
 
-        assert first[0].exp().sum() == pytest.approx(1)
-        assert second[0].exp().tolist() == pytest.approx([0.7310586, 0.2689414])
+        assert first.exp().sum() == pytest.approx(1)
+        assert second[:2].exp().tolist() == pytest.approx([0.7310586, 0.2689414])
         assert torch.isfinite(first).all()
 
     def test_gradients_are_numbers_beside_columns_with_fewer_codes(self) -> None:
@@ -140,7 +145,8 @@ class TestFirstWeights:
         # Bayes' rule: the code stayed, or was drawn anew from three.
         stayed, anew = KEPT[30], (1 - KEPT[30]) / 3
         joint = np.exp(lookups()[0].log_shares) * [anew, stayed + anew, anew]
-        np.testing.assert_allclose(made.log_chances(logits)[0][0].exp(), joint / joint.sum(), rtol=1e-4)
+        first = [float(chances_of(logits, [code, 0])[0].exp()) for code in range(3)]
+        np.testing.assert_allclose(first, joint / joint.sum(), rtol=1e-4)
 
     @pytest.mark.thorough
     def test_rows_have_the_one_way_marginals(self) -> None:

@@ -117,6 +117,16 @@ class TestRows:
 
         np.testing.assert_allclose(held(rows), likely(made), atol=0.03)
 
+    def test_alone_move_by_products_that_may_be_rounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = critic()
+        none = torch.nan
+        monkeypatch.setattr(made, "_of_rows", lambda x, weights, bias: torch.full((len(x), len(bias)), none))
+
+        assert made.losses(made.rows[:5], torch.Generator()).isfinite().all()
+
+        made.follow(0)
+        assert made.scored.isnan().all()
+
     def test_keep_their_scores(self) -> None:
         made = critic()
 

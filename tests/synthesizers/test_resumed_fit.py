@@ -24,7 +24,7 @@ from syntabula.privacy.journal import Journal
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.record_models import loop
-from syntabula.record_models.loop import warmth
+from syntabula.record_models.adamw import warmth
 from syntabula.select.doubling import FirstTimeDoubling
 
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")

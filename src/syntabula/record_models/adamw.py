@@ -1,7 +1,8 @@
-"""AdamW, which moves the weights of all networks that are trained on records."""
+"""AdamW, which moves the weights of all networks that are trained on records, its learning rate, and their mean."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 WEIGHT_DECAY = 1e-4
+_WARM_UP = 0.03
 
 
 class AdamW:
@@ -60,3 +62,15 @@ class AdamW:
         """Let go of the gradients of the step before."""
         for weight in self._weights:
             weight.grad = None
+
+
+def warmth(done: float, step: int) -> float:
+    """Return the part of the learning rate at a step: it grows at first, then falls along half a cosine to zero."""
+    return min(1.0, max(done / _WARM_UP, (step + 1) / 50)) * (1 + math.cos(math.pi * done)) / 2
+
+
+def move_mean(mean: Sequence[Tensor], weights: Sequence[Tensor], average: float, step: int) -> None:
+    """Move a running mean of weights towards them, in place; the first steps are forgotten faster."""
+    torch = require("torch", "neural")
+    with torch.no_grad():
+        torch._foreach_lerp_(mean, weights, 1 - min(average, (1 + step) / (10 + step)))

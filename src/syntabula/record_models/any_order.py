@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syntabula._extras import require
+from syntabula.record_models.products import ExactProducts, Products
 from syntabula.record_models.representation import ColumnLookup
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class AnyOrderNetwork:
     ) -> None:
         torch = require("torch", "neural")
         self.parameters, self._dropout = parameters, dropout
+        self.products: Products = ExactProducts()
         device = parameters["embedding"].device
         self._sizes = [lookup.size for lookup in lookups]
         starts = np.cumsum([0, *[size + 1 for size in self._sizes[:-1]]])
@@ -133,23 +135,25 @@ class AnyOrderNetwork:
             codes: Positions of codes [batch, columns]; their number where a column is unknown.
             kept: Factors of what the first layer says [batch, units]; None for none.
         """
-        torch, weights = require("torch", "neural"), self.parameters
+        torch, weights, products = require("torch", "neural"), self.parameters, self.products
         silu: Callable[[Tensor], Tensor] = torch.nn.functional.silu
         n = len(codes)
-        hidden = weights["embedding"][codes + self._starts].reshape(n, -1) @ weights["from_embedding"]
+        embedded = weights["embedding"][codes + self._starts].reshape(n, -1)
+        hidden = products(embedded, weights["from_embedding"])
         if self._ordered:
             waves = [
                 table.index_select(0, codes[:, j])
                 for j, table in zip(self._ordered, self._waves, strict=True)
             ]
-            hidden = hidden + torch.cat(waves, 1) @ weights["from_waves"]
+            hidden = hidden + products(torch.cat(waves, 1), weights["from_waves"])
         hidden, layer = silu(hidden + weights["bias/0"]), 1
         if kept is not None:
             hidden = hidden * kept
         while f"layer/{layer}" in weights:
-            hidden = hidden + silu(hidden @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
+            hidden = hidden + silu(products(hidden, weights[f"layer/{layer}"], weights[f"bias/{layer}"]))
             layer += 1
-        return silu(hidden @ weights["heads"] + weights["bias/heads"]).reshape(n, len(self._sizes), -1)
+        heads = silu(products(hidden, weights["heads"], weights["bias/heads"]))
+        return heads.reshape(n, len(self._sizes), -1)
 
     def _logits(self) -> list[_Logits]:
         """Return what makes logits [batch, codes] of each column's numbers."""

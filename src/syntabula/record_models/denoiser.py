@@ -10,6 +10,7 @@ import numpy as np
 
 from syntabula._extras import require
 from syntabula.marginals.measurement import FloatArray
+from syntabula.record_models.products import ExactProducts, Products
 from syntabula.record_models.representation import ColumnLookup, FloatTable, normal_scores
 
 if TYPE_CHECKING:
@@ -78,19 +79,28 @@ class DenoisingNetwork:
     ) -> None:
         torch = require("torch", "neural")
         self.parameters, self._draws = parameters, draws
+        self.products: Products = ExactProducts()
         device = parameters["in"].device
         self._kept = torch.as_tensor(kept, dtype=torch.float32, device=device)
         self._waves = torch.as_tensor(time_waves(np.arange(len(kept), dtype=np.float64)), device=device)
-        self._numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
-        self._codes = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
-        # Where each column is when numbers come before codes.
-        self._columns = np.argsort([*self._numbers, *self._codes]).tolist()
-        scores = [normal_scores(lookups[j]) for j in self._numbers]
-        self._starts = [torch.as_tensor(s.starts, device=device) for s in scores]
-        self._widths = [torch.as_tensor(s.widths, device=device) for s in scores]
-        sizes = [lookups[j].size for j in self._codes]
+        numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
+        whole = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
+        # Numbers come before codes; and where each column is then.
+        self._n_numbers, self._order = len(numbers), torch.as_tensor([*numbers, *whole], device=device)
+        self._columns = self._order.argsort()
+        scores = [normal_scores(lookups[j]) for j in numbers]
+        # Those of all codes of all numbers, one column after another.
+        self._starts, self._widths = (
+            torch.as_tensor(np.concatenate([np.zeros(0, np.float32), *steps]), device=device)
+            for steps in ([s.starts for s in scores], [s.widths for s in scores])
+        )
+        ends = np.cumsum([0, *(lookups[j].size for j in numbers)])
+        self._first_steps = torch.as_tensor(ends[:-1], dtype=torch.long, device=device)
+        sizes = [lookups[j].size for j in whole]
         self._sizes = torch.as_tensor(sizes, dtype=torch.long, device=device)
-        self._size_of_logit = self._sizes.repeat_interleave(self._sizes).float()
+        self._column_of_logit = torch.arange(len(sizes), device=device).repeat_interleave(self._sizes)
+        columns = torch.arange(len(sizes), device=device)
+        self._columns_of_logits = (self._column_of_logit[:, None] == columns).float()
         offsets = np.cumsum([0, *sizes[:-1]])[: len(sizes)]
         self._offsets = torch.as_tensor(offsets, dtype=torch.long, device=device)
         self._n_logits = sum(sizes)
@@ -105,16 +115,16 @@ class DenoisingNetwork:
         """
         torch = require("torch", "neural")
         n, device = len(records), records.device
-        records = records.long()[:, None].expand(-1, self._draws, -1)
+        records = records.long().index_select(1, self._order)[:, None].expand(-1, self._draws, -1)
         levels = self._levels(n, random)
         kept = self._kept[levels][..., None]
-        known = self._known(n * self._draws, random).reshape(records.shape)
-        codes = records[..., self._codes]
+        known = self._known(n * self._draws, random).index_select(1, self._order).reshape(records.shape)
+        places, codes = records[..., : self._n_numbers], records[..., self._n_numbers :]
         counted = codes < self._sizes
         codes = torch.minimum(codes, self._sizes - 1)
-        known_values, known_codes = known[..., self._numbers], known[..., self._codes] & counted
-        known = torch.cat([known_values, known_codes], -1)[..., self._columns]
-        values = self._values(records, random)
+        known_values, known_codes = known[..., : self._n_numbers], known[..., self._n_numbers :] & counted
+        known = torch.cat([known_values, known_codes], -1).index_select(-1, self._columns)
+        values = self._values(places, random)
         noise = torch.randn(values.shape, generator=random, device=device)
         stays = (torch.rand(codes.shape, generator=random, device=device) < kept) & counted
         anew = torch.rand(codes.shape, generator=random, device=device) * self._sizes
@@ -124,10 +134,8 @@ class DenoisingNetwork:
         said, logits = self._said(noisy_values, noisy_codes, levels, known)
         wanted = kept.sqrt() * noise - (1 - kept).sqrt() * values
         loss = ((said - wanted) ** 2 * ~known_values).sum(-1)
-        if self._codes:
-            of_columns = zip(self.log_chances(logits), torch.split(codes, 1, -1), strict=True)
-            chances = torch.cat([of_one.gather(-1, code) for of_one, code in of_columns], -1)
-            loss = loss - (chances * (counted & ~known_codes)).sum(-1)
+        if self._parts:
+            loss = loss - (self.log_chances(logits, codes) * (counted & ~known_codes)).sum(-1)
         found: Tensor = loss.mean(1) / known.shape[-1]
         return found
 
@@ -148,51 +156,64 @@ class DenoisingNetwork:
         found: Tensor = (steps % 1 * last).long().clamp(max=last - 1) + 1
         return found
 
-    def log_chances(self, logits: Tensor) -> list[Tensor]:
-        """Return log-probabilities of the codes, each column's on its own [..., codes]."""
+    def log_chances(self, logits: Tensor, codes: Tensor) -> Tensor:
+        """Return the log-probability of each column's code [..., columns], from logits of all [..., codes of all]."""
         torch = require("torch", "neural")
-        return [of_one.log_softmax(-1) for of_one in torch.split(logits, self._parts, -1)]
+        with torch.no_grad():
+            # Each column's own, so that no other column's logits can drown it.
+            largest = torch.stack([part.amax(-1) for part in torch.split(logits, self._parts, -1)], -1)
+            spread = largest.index_select(-1, self._column_of_logit)
+        # A product with ones, as it is far faster than sums of parts.
+        sums = (logits - spread).exp() @ self._columns_of_logits
+        found: Tensor = logits.gather(-1, codes + self._offsets) - largest - sums.log()
+        return found
 
     def _known(self, n: int, random: Generator) -> Tensor:
         """Return which columns of each record are known [batch, columns]: none of most, an even number of the others."""
         torch = require("torch", "neural")
-        columns, device = len(self._numbers) + len(self._codes), self._kept.device
+        columns, device = len(self._order), self._kept.device
         drawn = torch.rand(n, generator=random, device=device)
         counts = (drawn / _SOME_KNOWN * (columns - 1)).ceil()
         counts = torch.where(drawn < _SOME_KNOWN, counts, 0.0)
-        places = torch.rand((n, columns), generator=random, device=device).argsort(1).argsort(1)
-        found: Tensor = places < counts[:, None]
-        return found
+        places = torch.rand((n, columns), generator=random, device=device)
+        found: Tensor = torch.zeros((n, columns), dtype=torch.bool, device=device)
+        some = torch.nonzero(counts)[:, 0]
+        order = places.index_select(0, some).argsort(1)
+        among = torch.arange(columns, device=device) < counts.index_select(0, some)[:, None]
+        return found.index_copy_(0, some, torch.zeros_like(among).scatter_(1, order, among))
 
-    def _values(self, records: Tensor, random: Generator) -> Tensor:
+    def _values(self, places: Tensor, random: Generator) -> Tensor:
+        """Return normal scores drawn within the steps of codes [batch, draws, numbers]."""
         torch = require("torch", "neural")
-        parts = []
-        for column, starts, widths in zip(self._numbers, self._starts, self._widths, strict=True):
-            places = records[..., column]
-            within = torch.rand(places.shape, generator=random, device=records.device)
-            ranks = starts[places] + widths[places] * within
-            parts.append(torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK)))
-        none = torch.zeros((*records.shape[:-1], 0), device=records.device)
-        found: Tensor = torch.stack(parts, -1) if parts else none
+        # Column by column.
+        shape = places.movedim(-1, 0).shape
+        within = torch.rand(shape, generator=random, device=places.device).movedim(0, -1)
+        steps = places + self._first_steps
+        ranks = self._starts[steps] + self._widths[steps] * within
+        found: Tensor = torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK))
         return found
 
     def _said(self, values: Tensor, codes: Tensor, levels: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
         torch, weights = require("torch", "neural"), self.parameters
         units = torch.zeros((*codes.shape[:-1], self._n_logits), device=codes.device)
-        units.scatter_(-1, codes + self._offsets, 1.0)
+        places = codes + self._offsets
+        units.scatter_(-1, places, 1.0)
         silu = torch.nn.functional.silu
-        time = silu(self._waves[levels] @ weights["time/0"] + weights["bias/time/0"]) @ weights["time/1"]
-        hidden = torch.cat([values, units], -1) @ weights["in"] + weights["bias/in"] + time
-        hidden = hidden + known.float() @ weights["known"]
+        time = silu(self.products(self._waves[levels], weights["time/0"], weights["bias/time/0"]))
+        hidden = self.products(torch.cat([values, units], -1), weights["in"], weights["bias/in"])
+        hidden = hidden + self.products(time, weights["time/1"])
+        hidden = hidden + self.products(known.float(), weights["known"])
         layer = 0
         while f"layer/{layer}" in weights:
-            hidden = torch.relu(hidden @ weights[f"layer/{layer}"] + weights[f"bias/{layer}"])
+            hidden = self.products(
+                hidden, weights[f"layer/{layer}"], weights[f"bias/{layer}"], rectified=True
+            )
             layer += 1
-        said = hidden @ weights["out"] + weights["bias/out"]
-        n_numbers, kept = len(self._numbers), self._kept[levels][..., None]
+        said = self.products(hidden, weights["out"], weights["bias/out"])
+        n_numbers, kept = self._n_numbers, self._kept[levels][..., None]
         # Of the chances of a noisy code to have been what it is, and to have been any other.
-        of_itself = torch.log1p(kept / (1 - kept) * self._size_of_logit) * units
-        return said[..., :n_numbers], said[..., n_numbers:] + of_itself
+        of_itself = torch.log1p(kept / (1 - kept) * self._sizes)
+        return said[..., :n_numbers], said[..., n_numbers:].scatter_add(-1, places, of_itself)
 
 
 class SeparateDenoising(DenoisingNetwork):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
-from syntabula._arguments import count, normalise, positive, real, words
+from syntabula._arguments import count, normalise, one_of, positive, real, words
 from syntabula._extras import require
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
 from syntabula._spaces import Choice, Range, tunable
@@ -18,8 +18,9 @@ from syntabula._threads import training_threads
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
-from syntabula.record_models.adamw import AdamW
+from syntabula.record_models.adamw import AdamW, move_mean, warmth
 from syntabula.record_models.checkpoints import PARTS, Checkpoints, packed, unpacked
+from syntabula.record_models.products import Precision, let_round
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -30,7 +31,6 @@ _PASSES = 30
 _LEAST_STEPS, _MOST_STEPS = 1000, 6000
 _LOOKS = 25
 _HELD_OUT_RECORDS = 4000
-_WARM_UP = 0.03
 _TIMED_STEPS = 3
 _LONG_SECONDS = 0.2
 """Steps that take as long are timed twice: the second is as fast as any, and their clock is exact."""
@@ -60,6 +60,9 @@ class Training:
         threads: How many train on a processor. The same table and seed of the method give the same model for the same
             number.
         device: "auto" (a GPU if there is one), or a device as torch names it.
+        precision: "auto" rounds the products of large matrices to bfloat16 where the processor multiplies these in
+            hardware, so that another processor gives other rows; "float32" never does. No gradient of records to which
+            noise is added is made of rounded products.
     """
 
     steps: int | None = None
@@ -71,6 +74,7 @@ class Training:
     average: float = 0.998
     threads: int = 1
     device: str = "auto"
+    precision: Precision = "auto"
 
     def __post_init__(self) -> None:
         part = real("a number of at least 0 and below 1", lambda number: 0 <= number < 1)
@@ -85,6 +89,7 @@ class Training:
             average=part,
             threads=count(),
             device=words('"auto" or a name of torch, such as "cpu" or "cuda:0"'),
+            precision=one_of(*get_args(Precision)),
         )
 
     def steps_for(self, n_rows: int) -> int:
@@ -217,6 +222,7 @@ class _Run:
         descent: Descent,
         picks: Callable[[Tensor], Pick],
     ) -> None:
+        let_round(network, training.precision, table.device)
         self._network, self._held_out, self._random = network, held_out, random
         self._training, self._descent = training, descent
         self._pick, self._batch = picks(table), min(training.batch, len(table))
@@ -299,7 +305,8 @@ class _Run:
         losses: Tensor = self._network.losses(records, self._random).mean(0)
         self._optimiser.forget_gradients()
         losses.sum().backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
+        if self._descent.longest_gradient < math.inf:
+            torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
         self._optimiser.step(rate)
         return losses
 
@@ -342,18 +349,6 @@ class _Run:
     def _seen(self, losses: Tensor) -> str:
         seen = [self._least] if len(self._held_out) else losses.reshape(-1).tolist()
         return " and ".join(f"{loss:.4g}" for loss in seen)
-
-
-def warmth(done: float, step: int) -> float:
-    """Return the part of the learning rate at a step: it grows at first, then falls along half a cosine to zero."""
-    return min(1.0, max(done / _WARM_UP, (step + 1) / 50)) * (1 + math.cos(math.pi * done)) / 2
-
-
-def move_mean(mean: Sequence[Tensor], weights: Sequence[Tensor], average: float, step: int) -> None:
-    """Move a running mean of weights towards them, in place; the first steps are forgotten faster."""
-    torch = require("torch", "neural")
-    with torch.no_grad():
-        torch._foreach_lerp_(mean, weights, 1 - min(average, (1 + step) / (10 + step)))
 
 
 def arrays_of(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:

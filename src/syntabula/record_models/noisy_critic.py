@@ -25,6 +25,7 @@ from syntabula.record_models.noisy_loop import (
     train_with_noise,
 )
 from syntabula.record_models.population import EvolvedRows
+from syntabula.record_models.products import ExactProducts, Precision, Products, products_for
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -58,6 +59,8 @@ class NoisyCritic:
         device: Of torch.
         seed: Of the first rows and their moves. No privacy rests on it.
         n_rows: At least 1.
+        products: Of the scores by which rows move, which may be rounded, as no record has a part in them; None for exact
+            ones.
 
     Attributes:
         parameters: All weights by name.
@@ -66,10 +69,18 @@ class NoisyCritic:
     """
 
     def __init__(
-        self, encoding: Encoding, parameters: Mapping[str, Tensor], device: Any, *, seed: int, n_rows: int
+        self,
+        encoding: Encoding,
+        parameters: Mapping[str, Tensor],
+        device: Any,
+        *,
+        seed: int,
+        n_rows: int,
+        products: Products | None = None,
     ) -> None:
         torch = require("torch", "neural")
         self.parameters, self._seed, self._device = parameters, seed, device
+        self._of_rows = products or ExactProducts()
         self._starts = torch.as_tensor(encoding.blocks.starts, dtype=torch.long, device=device)
         self._width = encoding.blocks.width
         self._shares = [
@@ -98,7 +109,8 @@ class NoisyCritic:
         places = torch.stack([records.long(), self.rows[chosen]], 1) + self._starts
         # A product and no look-up: the length of its gradient takes one number for each pair of rows.
         blocks = torch.zeros((n, 2, self._width), device=records.device).scatter_(2, places, 1.0)
-        scores = self._scores(blocks @ self.parameters["codes"] + self.parameters["bias/0"])
+        sums = blocks @ self.parameters["codes"] + self.parameters["bias/0"]
+        scores = self._scores(sums)
         found: Tensor = scores[:, 1] - scores[:, 0]
         return found
 
@@ -119,7 +131,7 @@ class NoisyCritic:
         """
         torch, device = require("torch", "neural"), self._device
         with torch.no_grad():
-            scores = self._scores(self._sums(self.rows))
+            scores = self._scores(self._sums(self.rows), self._of_rows)
             risen = (scores - self.scored).double()
         heights = (risen - risen.max()).exp().cumsum(0)
         first = torch.rand(1, generator=random, dtype=torch.float64, device=device)
@@ -181,7 +193,7 @@ class NoisyCritic:
                 changed = codes.index_select(0, start + tried)
                 changed -= codes.index_select(0, start + own.index_select(0, which))
                 changed += sums.index_select(0, which)
-                reached = self._scores(changed)
+                reached = self._scores(changed, self._of_rows)
                 rise = reached - scores.index_select(0, which)
                 taken = torch.nonzero(chances.index_select(0, which) < rise)[:, 0]
                 which = which.index_select(0, taken)
@@ -197,10 +209,11 @@ class NoisyCritic:
         )
         return found + self.parameters["bias/0"]
 
-    def _scores(self, sums: Tensor) -> Tensor:
-        """Return the scores of rows, by what their codes add up to [..., units]."""
+    def _scores(self, sums: Tensor, products: Products | None = None) -> Tensor:
+        """Return the scores of rows, by what their codes add up to [..., units]; exact if no products are given."""
         torch, weights = require("torch", "neural"), self.parameters
-        value = torch.nn.functional.leaky_relu(sums, 0.2) @ weights["layer/1"] + weights["bias/1"]
+        products = products or ExactProducts()
+        value = products(torch.nn.functional.leaky_relu(sums, 0.2), weights["layer/1"], weights["bias/1"])
         found: Tensor = (torch.nn.functional.leaky_relu(value, 0.2) @ weights["outputs"])[..., 0]
         return found
 
@@ -228,7 +241,14 @@ def critic_shapes(width: int, units: int) -> dict[str, tuple[int, ...]]:
 
 
 def new_critic(
-    encoding: Encoding, units: int, device: Any, random: Generator, *, seed: int, batch: int
+    encoding: Encoding,
+    units: int,
+    device: Any,
+    random: Generator,
+    *,
+    seed: int,
+    batch: int,
+    precision: Precision = "auto",
 ) -> NoisyCritic:
     """Return an untrained critic and its rows, for steps of so many records."""
     shapes = critic_shapes(encoding.blocks.width, units)
@@ -236,7 +256,8 @@ def new_critic(
     # A row has one code of each column, whatever the number of codes.
     weights["codes"] = weights["codes"] * math.sqrt(encoding.blocks.width / len(encoding.lookups))
     n_rows = min(max(_ROWS_PER_RECORD * batch, _LEAST_ROWS), _ENOUGH_ROWS)
-    return NoisyCritic(encoding, weights, device, seed=seed, n_rows=n_rows)
+    products = products_for(precision, device)
+    return NoisyCritic(encoding, weights, device, seed=seed, n_rows=n_rows, products=products)
 
 
 def noisy_critic_cost(
@@ -255,7 +276,9 @@ def noisy_critic_cost(
     encoding = plain_encoding(domain, {c: np.ones(domain.size(c)) for c in domain})
     batch = noisy.batch_of(n_rows)
     seconds = steps * seconds_per_noisy_step(
-        lambda device, random: new_critic(encoding, units, device, random, seed=0, batch=batch),
+        lambda device, random: new_critic(
+            encoding, units, device, random, seed=0, batch=batch, precision=training.precision
+        ),
         domain.sizes,
         training,
         noisy,
@@ -292,7 +315,10 @@ def rows_by_critic(
     batch, made = paid.noisy.batch_of(round(paid.total)), list[NoisyCritic]()
 
     def make(device: Any, random: Generator) -> NoisyCritic:
-        made.append(new_critic(encoding, units, device, random, seed=paid.seed, batch=batch))
+        precision = paid.training.precision
+        made.append(
+            new_critic(encoding, units, device, random, seed=paid.seed, batch=batch, precision=precision)
+        )
         return made[-1]
 
     places = [lookup.frequent_places for lookup in encoding.lookups]

@@ -22,14 +22,12 @@ from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.training.per_record import clipped_sum
 from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator, TrainingSession
-from syntabula.record_models.adamw import AdamW
+from syntabula.record_models.adamw import AdamW, move_mean, warmth
 from syntabula.record_models.loop import (
     TRAIN,
     Trainable,
     Training,
     arrays_of,
-    move_mean,
-    warmth,
 )
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from syntabula.errors import ArgumentError  # noqa: E402
-from syntabula.privacy.training import gradient_parts, per_record  # noqa: E402
+from syntabula.privacy.training import per_record  # noqa: E402
 from syntabula.privacy.training.per_record import clipped_sum, require_separate  # noqa: E402
 
 N, WIDTH, CODES = 13, 6, 9
@@ -254,16 +254,6 @@ class TestClippedSum:
         pieces = clipped_sum(losses, parameters, codes, torch.Generator(), clip=0.5)
 
         assert all(torch.allclose(whole[key], pieces[key]) for key in parameters)
-
-    def test_of_products_one_by_one_is_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        losses, parameters, _ = setting("layers")
-        codes = torch.as_tensor(np.random.default_rng(6).integers(0, CODES, (300, WIDTH)))
-        together = clipped_sum(losses, parameters, codes, torch.Generator(), clip=1.0)
-        monkeypatch.setattr(gradient_parts, "_NUMBERS_AT_ONCE", 1)
-
-        one_by_one = clipped_sum(losses, parameters, codes, torch.Generator(), clip=1.0)
-
-        assert all(torch.allclose(together[key], one_by_one[key], atol=1e-5) for key in parameters)
 
     def test_moves_little_when_a_batch_has_another_shape(self) -> None:
         # What `grid.ARITHMETIC` counts: all others alike, the sum without a record is that of the others.

@@ -17,12 +17,9 @@ from torch import Tensor
 _TERMS_IN_FLOAT32 = 128
 """Terms that a product of matrices sums in float32; more take as long, and are less exact."""
 
-_PRODUCTS_IN_FLOAT32 = 8
+_PRODUCTS_IN_FLOAT32 = 10
 """Products that are added in float32, which at worst moves their sum by less than the sums within them; more are added in
-float64."""
-
-_NUMBERS_AT_ONCE = 1 << 18
-"""Numbers of a product up to which several are made at once: larger ones together leave the cache."""
+float64. So many take the records of a part of a step, of at most 1,280 (`privacy.training.records`)."""
 
 _UP = 1 + 2.0**-20
 """More than what a sum of squares in float64 of numbers in float32 is off by, relative."""
@@ -242,24 +239,12 @@ def _product(one: Tensor, other: Tensor) -> Tensor:
 
 def _short_sum(one: Tensor, other: Tensor) -> Tensor:
     """Return the product of few terms, in float32."""
-    whole = len(one) // _TERMS_IN_FLOAT32 * _TERMS_IN_FLOAT32
-    if not whole or one.shape[1] * other.shape[1] > _NUMBERS_AT_ONCE:
-        return _sum_one_by_one(one, other)
-    first, second = (
-        values[:whole].reshape(-1, _TERMS_IN_FLOAT32, values.shape[1]) for values in (one, other)
-    )
-    total = torch.bmm(first.transpose(1, 2), second).sum(0)
-    return total if whole == len(one) else total.add_(one[whole:].T @ other[whole:])
-
-
-def _sum_one_by_one(one: Tensor, other: Tensor) -> Tensor:
-    """Return what `_short_sum` does, and hold two products alone."""
     first, *others = (
         (one[start : start + _TERMS_IN_FLOAT32].T, other[start : start + _TERMS_IN_FLOAT32])
         for start in range(0, max(len(one), 1), _TERMS_IN_FLOAT32)
     )
     total = torch.mm(*first)
-    # One buffer for all, as fresh memory costs as much as the product.
+    # One buffer for all, as fresh memory costs as much as the product; one call for all at once takes longer.
     product = torch.empty_like(total) if others else total
     for pair in others:
         total += torch.mm(*pair, out=product)
