@@ -12,7 +12,7 @@ used in a way that is not known here, this is an error and never a part that is 
 
 **What the promise needs.** Each record adds a vector of at most `clip`, that no other record has changed.
 
-- Lengths are rounded up. The products that sum over records take 128 at a time in float32, eight of them are added in
+- Lengths are rounded up. The products that sum over records take 128 at a time in float32, ten of them are added in
   float32, and the rest is in float64. Rounding moves a sum of B records by some B^(1/2) 2^-18 of the clip where all
   gradients point one way and the signs of rounding errors are independent (Higham and Mary, 2019), and by less where
   they do not.
