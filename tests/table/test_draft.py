@@ -7,12 +7,14 @@ from decimal import Decimal
 
 import numpy as np
 import pandas
+import pandas as pd
 import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_columns import raw
 
+from syntabula import MST
 from syntabula.errors import SchemaError
 from syntabula.table.coding.codec import Codec
 from syntabula.table.draft import draft_schema
@@ -338,6 +340,24 @@ class TestIdentifiers:
     def test_unique_integers_of_another_name_are_numbers(self):
         for name in ["x", "paid", "width"]:
             assert isinstance(draft_one(raw("integer", range(0, 5000, 7)), name)[0], Numeric)
+
+
+class TestKeysOfOthers:
+    def test_texts_that_come_again_are_keys_and_no_thousands_of_categories(self):
+        orders = pd.DataFrame(
+            {"order_id": [f"2015-{i // 3:06d}" for i in range(4_000)], "sold": [1, 2] * 2_000}
+        )
+
+        schema, notes = draft_schema(orders)
+
+        assert schema["order_id"] == Identifier(pattern=r"\d{4}-\d{6}", distinct=1_334, provenance="observed")
+        assert any("several rows each, so it is treated as an identifier" in note for note in notes)
+        release = MST(epsilon=2.0, delta=1e-6, seed=1, allow_observed=True).fit(orders, schema)
+        assert release.sample(4_000, seed=1)["order_id"].nunique() <= 1_334
+
+    def test_few_remain_categories(self):
+        stores = pd.DataFrame({"store_id": [f"S{i % 40:02d}" for i in range(400)]})
+        assert draft_schema(stores)[0]["store_id"].kind == "categorical"
 
 
 class TestKeysOfPersons:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -23,6 +24,8 @@ from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
 from syntabula.table.new_keys import (
     FEW_VALUES,
+    MANY_VALUES,
+    identifier_of,
     key_of_units,
     number_key_of,
 )
@@ -151,8 +154,10 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
         of_persons = is_of_persons(name, is_number=raw.physical.kind != "text")
         repeats = (of_persons or is_key_name(name)) and _repeats_keys(raw)
         names_persons = repeats and of_persons and raw.physical.kind != "float"
+        names_others = repeats and not of_persons and _has_many_texts(raw)
+        key_of = _key_of_person if names_persons else _key_of_others if names_others else None
         try:
-            column, note = (_key_of_person(raw), None) if names_persons else _draft_column(name, raw)
+            column, note = _draft_column(name, raw) if key_of is None else (key_of(raw), None)
             drafted[name] = with_missing_text(_in_format(column, raw.physical.format), raw.physical)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
@@ -163,7 +168,7 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
         if note:
             noted.setdefault(note, []).append(name)
         if repeats:
-            so = ", so it is treated as an identifier" if names_persons else ""
+            so = ", so it is treated as an identifier" if names_persons or names_others else ""
             noted[f"holds keys with several rows each{so}; {REMEDY.format(name=name)}"] = [name]
     return drafted, noted
 
@@ -199,6 +204,17 @@ def _repeats_keys(raw: RawColumn) -> bool:
     present = raw.values[~raw.missing]
     distinct = len(set(present.tolist()))
     return distinct > FEW_VALUES and distinct < present.size <= _MOST_ROWS_OF_A_KEY * distinct
+
+
+def _has_many_texts(raw: RawColumn) -> bool:
+    """Return whether a column holds so many different texts that none of them is a category."""
+    return raw.physical.kind == "text" and len(set(raw.values[~raw.missing].tolist())) > MANY_VALUES
+
+
+def _key_of_others(raw: RawColumn) -> Identifier:
+    """Return the domain of keys of orders, stores and the like, which come again as often as they do here."""
+    texts = Counter(raw.values[~raw.missing].tolist())
+    return identifier_of(texts, nullable=bool(raw.missing.any()), provenance="observed")
 
 
 def _key_of_person(raw: RawColumn) -> Identifier:

@@ -18,7 +18,7 @@ from syntabula.table.rules.expressions import Expression, alias
 from syntabula.table.rules.following import TRIED_ROWS, Cells, varies
 from syntabula.table.rules.rules import Rules
 from syntabula.table.rules.windows import Window
-from syntabula.table.schema.columns import MICROSECONDS, Categorical, Column, Date, Datetime, Numeric
+from syntabula.table.schema.columns import MICROSECONDS, Categorical, Column, Date, Datetime, Numeric, Time
 from syntabula.table.schema.schema import Schema
 
 _DAY = MICROSECONDS["day"]
@@ -97,7 +97,9 @@ def near_times(
     times = [n for n in cells if isinstance(schema[n], Date | Datetime) and varies(*cells[n])]
     times = [n for n in times if n not in learned_last][:_MOST_TIMES]
     microseconds = {n: _microseconds(n, cells, schema) for n in times}
-    rules = Rules(order=order, together=together, provenance="observed")
+    # Clock times have no distances.
+    of_days = [names for names in order if not any(isinstance(schema[n], Time) for n in names)]
+    rules = Rules(order=of_days, together=together, provenance="observed")
     learned = in_orders(rules, schema.columns)
     near: dict[tuple[str, str], tuple[int, int]] = {}
     for first, last in combinations(times, 2):
