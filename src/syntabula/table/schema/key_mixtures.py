@@ -103,6 +103,10 @@ def keys_of(pattern: str, shares: Sequence[float] | None = None, column: str = "
     """Read one pattern, or several joined by |; raises SchemaError that says what is not understood."""
     several = alternatives_of(pattern)
     if len(several) > 1:
+        if "" in several:
+            raise SchemaError(
+                r"pattern has no characters on one side of a |; drop this |, or write \| for the character itself"
+            )
         return KeyMixture.of(several, shares, column)
     return KeyPattern.of(pattern, column)
 
