@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars
+import pyarrow as pa
 import pytest
 
 import syntabula as st
@@ -288,6 +290,24 @@ def test_one_that_writes_a_value_is_compared_as_such_and_comes_out(tmp_path, col
     assert found["x"].null_count() == 0
     assert (found["x"].cast(frame["x"].dtype) == value).sum() == 50
     assert (tmp_path / "s.csv").read_text().split().count(column.missing_as) == 50
+
+
+@pytest.mark.parametrize("text", ["-9.9", "-9.90", "-999"])
+@pytest.mark.parametrize("stored", [pa.decimal128(9, 2), pa.float32(), pa.float16(), "polars", "float32"])
+def test_a_value_is_found_as_its_type_holds_it(stored, text):
+    if isinstance(stored, pa.DataType) and pa.types.is_float16(stored):
+        held = pa.array(np.array([float(text), 1.5], dtype=np.float16))
+    else:
+        held = pa.array([Decimal(text), Decimal("1.5")], pa.decimal128(9, 2))
+        held = held.cast(stored if isinstance(stored, pa.DataType) else pa.float64())
+    source = pa.table({"x": held})
+    if stored == "polars":
+        source = polars.DataFrame({"x": [Decimal(text), Decimal("1.5")]}, {"x": polars.Decimal(9, 2)})
+    elif stored == "float32":
+        source = source.to_pandas().astype("float32")
+    schema = st.Schema({"x": Numeric(0, 5, decimals=1, nullable=True, missing_as=text)})
+
+    assert read(source, schema).columns["x"].missing.tolist() == [True, False]
 
 
 def test_a_value_of_another_kind_stands_for_no_missing_cell():

@@ -55,10 +55,7 @@ def without_missing_values(raw: RawColumn, column: Column) -> RawColumn:
     sought = _stored(value, column.stored.kind, raw.physical.kind)
     if sought is None:
         return raw
-    if raw.cells.dtype.kind == "f":
-        # As a narrower type holds it.
-        sought = raw.cells.dtype.type(sought)
-    held = np.asarray(raw.cells == sought, dtype=np.bool_)
+    held = np.asarray(raw.cells == _as_held(sought, raw.physical), dtype=np.bool_)
     return replace(raw, missing=raw.missing | held) if held.any() else raw
 
 
@@ -81,6 +78,15 @@ def filled(cells: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalTy
         if not limits.min <= value <= limits.max:
             cells = cells.astype(np.int64)
     return RawColumn(np.where(missing, cells.dtype.type(value), cells), np.zeros_like(missing), physical)
+
+
+def _as_held(value: int | float, physical: PhysicalType) -> int | float | Decimal:
+    """Return a value as cells of a type hold it: the decimal that it writes, or what a narrow float keeps of it."""
+    if physical.kind == "decimal":
+        return Decimal(repr(value))
+    narrow = physical.narrow_float
+    with np.errstate(over="ignore"):
+        return value if narrow is None else float(np.dtype(narrow).type(value))
 
 
 def _stored(value: int | float, of: PhysicalKind, kind: PhysicalKind) -> int | float | None:
