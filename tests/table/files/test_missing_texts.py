@@ -310,6 +310,34 @@ def test_a_value_is_found_as_its_type_holds_it(stored, text):
     assert read(source, schema).columns["x"].missing.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (Numeric(0, 2**64 - 1, integer=True, nullable=True, missing_as="-999"), [5, 2**63 + 5]),
+        (Categorical([1, 2**63 + 5], nullable=True, missing_as="-999"), [1, 2**63 + 5]),
+        (Numeric(0, 9, integer=True, nullable=True, missing_as="-" + 20 * "9"), [3, 4]),
+        (Numeric(0, 9, integer=True, nullable=True, missing_as=str(2**63 + 5)), [3, 4]),
+        (Categorical([3, 4], nullable=True, missing_as="-1" + 400 * "0"), [3, 4]),
+        (Numeric(0, 9, nullable=True, missing_as="-1" + 400 * "0"), [3, 4]),
+    ],
+)
+def test_a_value_that_the_type_cannot_hold_leaves_cells_missing(tmp_path, column, values, container):
+    frame = pd.DataFrame({"x": pd.array([*values, None] * 20, dtype="UInt64")})
+    table = {"pandas": frame, "polars": polars.from_pandas(frame), "pyarrow": pa.Table.from_pandas(frame)}
+    schema = st.Schema({"x": column})
+
+    release = st.Independent(epsilon=np.inf, seed=1).fit(table[container], schema)
+    drawn = release.sample(60, seed=1)
+    release.sample_to(tmp_path / "s.csv", 60, seed=1)
+
+    drawn = drawn.to_arrow() if container == "polars" else drawn
+    found = (pa.Table.from_pandas(drawn) if container == "pandas" else drawn)["x"].to_pylist()
+    assert {*found} == {*values, None}
+    assert found.count(None) == 20
+    assert (tmp_path / "s.csv").read_text().split().count(column.missing_as) == 20
+
+
 def test_a_value_of_another_kind_stands_for_no_missing_cell():
     frame = pd.DataFrame({"x": [0, 1, -1, 2] * 5, "y": pd.array([1, None, 2, 1] * 5, dtype="Int64")})
     columns = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -16,6 +17,8 @@ from syntabula.table.schema.columns import MICROSECONDS, Column, Identifier, Ord
 from syntabula.table.schema.schema import Schema
 
 _NUMBERS = ("integer", "float", "decimal")
+_MOST = 2**127
+"""No type of integers holds more."""
 _DAY = MICROSECONDS["day"]
 
 
@@ -27,7 +30,8 @@ def missing_value(column: Column) -> int | float | None:
         column: The declaration.
 
     Returns:
-        The value; None if there is no such text, if it writes no value of the column's type, or if values are texts.
+        The value; None if there is no such text, if it writes no finite value of the column's type, or if values are
+        texts.
     """
     text = column.missing_as
     if text is None or isinstance(column, Identifier) or not re.search("[0-9]", text):
@@ -42,9 +46,11 @@ def missing_value(column: Column) -> int | float | None:
         return None
     value = read.values[0]
     if isinstance(value, Decimal):
+        if abs(value) > _MOST:
+            return None
         return int(value) if value == value.to_integral_value() else float(value)
     found: int | float = value.item()
-    return found
+    return found if math.isfinite(found) else None
 
 
 def without_missing_values(raw: RawColumn, column: Column) -> RawColumn:
@@ -60,23 +66,31 @@ def without_missing_values(raw: RawColumn, column: Column) -> RawColumn:
 
 
 def with_missing_value(physical: PhysicalType, column: Column) -> PhysicalType:
-    """Return the type of a column in a table that stores values, with the value of its missing cells."""
+    """Return the type of a column in a table that stores values, with the value of its missing cells if it can hold it.
+
+    Else these are stored as missing: integers from 0 on that need all 64 bits have no room for -999.
+    """
     value = missing_value(column)
     found = None if value is None else _stored(value, column.stored.kind, physical.kind)
-    if found is None or (physical.kind == "integer" and not isinstance(found, int)):
+    if found is None:
         return physical
+    if physical.kind == "integer":
+        least, most = physical.limits
+        if not isinstance(found, int) or not least <= found <= most:
+            return physical
     return replace(physical, missing_value=found)
 
 
 def filled(cells: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
-    """Return a column of a type with the value of missing cells in these, if the type states one and holds it."""
+    """Return a column of a type with the value of missing cells in these, if the type states one, which it holds."""
     value = physical.missing_value
     if value is None or not missing.any():
         return RawColumn(cells, missing, physical)
     if cells.dtype.kind in "iu":
-        limits = np.iinfo(cells.dtype)
-        if not limits.min <= value <= limits.max:
-            cells = cells.astype(np.int64)
+        held = np.iinfo(cells.dtype)
+        if not held.min <= value <= held.max:
+            # The type holds this value beside all others.
+            cells = cells.astype(np.uint64 if physical.limits[0] == 0 else np.int64)
     return RawColumn(np.where(missing, cells.dtype.type(value), cells), np.zeros_like(missing), physical)
 
 
