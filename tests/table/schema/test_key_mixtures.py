@@ -37,6 +37,22 @@ def test_each_has_its_share_and_no_key_comes_twice() -> None:
         found.positions(99_999, 2)
 
 
+@pytest.mark.parametrize(
+    ("shares", "counts"),
+    [
+        ((0.9999, 0.0001), (999, 1)),
+        ((5e-324, 1e308), (1, 999)),
+        ((1e308, 1e308), (500, 500)),
+        ((0.7, 0.3), (700, 300)),
+    ],
+)
+def test_each_comes_at_least_once_in_a_block(shares: tuple[float, ...], counts: tuple[int, ...]) -> None:
+    found = st.Identifier(pattern=r"A\d{5}|B\d{5}", shares=shares).keys()
+    keys = found.at(found.positions(0, 1000))
+
+    assert tuple(sum(key[0] == letter for key in keys) for letter in "AB") == counts
+
+
 def test_a_single_one_is_as_before_and_numbers_are_the_same_keys() -> None:
     assert keys_of(r"a\|\d", None, "x") == KeyPattern.of(r"a\|\d", "x")
     found = keys_of(r"[1-9]\d{3}|[1-9]\d{5}", (2, 1))
@@ -85,6 +101,7 @@ def test_a_draft_has_the_few_patterns_of_its_keys() -> None:
         ({"pattern": r"N\d||M\d"}, "no characters on one side"),
         ({"pattern": "a|b\\"}, "ends in a backslash"),
         ({"pattern": "[|]"}, "from its character 1 on"),
+        ({"pattern": "|".join(f"{i:04d}" for i in range(1001))}, "joins 1,001 patterns"),
         ({"pattern": r"N\d", "shares": [1]}, "shares must be"),
         ({"pattern": r"N\d|M\d", "shares": [1]}, "shares must be"),
         ({"pattern": r"N\d|M\d", "shares": [1, 0]}, "shares must be"),
