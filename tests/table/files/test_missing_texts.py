@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import zoneinfo
 from decimal import Decimal
 
 import numpy as np
@@ -308,6 +309,41 @@ def test_a_value_is_found_as_its_type_holds_it(stored, text):
     schema = st.Schema({"x": Numeric(0, 5, decimals=1, nullable=True, missing_as=text)})
 
     assert read(source, schema).columns["x"].missing.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled", "moment"),
+    [
+        ("2999-12-31", "2999-12-31 00:00", dt.datetime(2999, 12, 30, 23)),
+        ("1999-12-31T23:00:00Z", "2000-01-01 00:00:00+0100", dt.datetime(1999, 12, 31, 23)),
+    ],
+)
+@pytest.mark.parametrize("stored", ["Europe/Paris", "UTC", None])
+def test_one_of_a_zone_is_the_same_moment_in_every_table(tmp_path, text, spelled, moment, stored):
+    gap, present = (m.replace(tzinfo=dt.UTC) for m in (moment, dt.datetime(2020, 5, 5)))
+    if stored is None:
+        gap, present = (
+            m.astimezone(zoneinfo.ZoneInfo("Europe/Paris")).replace(tzinfo=None) for m in (gap, present)
+        )
+    table = pa.table({"x": pa.array([gap, present] * 20, pa.timestamp("us", stored))})
+    schema = st.Schema({"x": Datetime(*MOMENTS, timezone="Europe/Paris", nullable=True, missing_as=text)})
+    (tmp_path / "t.csv").write_text("\n".join(["x", *[spelled, "2020-05-05T10:00"] * 20]))
+
+    for source in (table, table.to_pandas(), polars.from_arrow(table), tmp_path / "t.csv"):
+        assert read(source, schema).columns["x"].missing.tolist() == [True, False] * 20
+    drawn = st.Independent(epsilon=np.inf, seed=1).fit(table, schema).sample(40, seed=1)["x"]
+    assert drawn.null_count == 0
+    assert drawn.to_pylist().count(moment.replace(tzinfo=dt.UTC)) == 20
+
+
+def test_one_beyond_the_calendar_of_a_zone_leaves_cells_missing():
+    text = "9999-12-31T23:59:59"
+    column = Datetime(*MOMENTS, timezone="America/New_York", nullable=True, missing_as=text)
+    times = pd.Series([None, pd.Timestamp("2020-05-05", tz="America/New_York")] * 20, name="x")
+
+    drawn = st.Independent(epsilon=np.inf, seed=1).fit(times.to_frame(), st.Schema({"x": column})).sample(40)
+
+    assert drawn["x"].isna().sum() == 20
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
