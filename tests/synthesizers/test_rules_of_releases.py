@@ -636,6 +636,16 @@ class TestGiven:
 
         assert ["1 of 1 given rows are impossible" in str(w.message) for w in caught] == [True]
 
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.ConditionWarning")
+    def test_rows_of_all_kinds_are_counted_together(self, release):
+        parts = pd.array([1, 2, None, None] * 10, dtype="Int64")
+        given = pd.DataFrame({"b": parts, "total": parts + 4, "s": "none", "e": "none"})
+        given.loc[given.index % 20 < 4, "e"] = "y"
+
+        # Where both are given, the other part of a sum follows: these rows are drawn apart.
+        with pytest.raises(ArgumentError, match=r"for 8 of 40 given rows, no draw .*'none'\) \(100\.0%\)"):
+            release.sample(given=given, seed=1)
+
     def test_values_outside_the_domain_are_refused(self, release):
         with pytest.raises(ArgumentError, match="column 'total' has 1 cell with a value outside the bounds"):
             release.sample(given=pd.DataFrame({"total": [99]}))

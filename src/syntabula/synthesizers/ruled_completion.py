@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.uniform import UniformBins
-from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
+from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.models.base import Model
 from syntabula.synthesizers.completion import Completion, cells_in, objections
 from syntabula.synthesizers.ruled_rows import place
@@ -21,7 +21,7 @@ from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.rules.clamped import within_orders
 from syntabula.table.rules.computed import equal_cells
 from syntabula.table.rules.distances import Distance, leading_to
-from syntabula.table.rules.row_rules import RowRules, rules_in_words
+from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.solved import Solver
 from syntabula.table.schema.columns import Identifier, Ordered
 
@@ -32,6 +32,27 @@ _MOST_AT_ONCE = 500
 _ROWS_AT_ONCE = 20_000
 _BINS = 32
 """A given value of a column in an order, whose start is drawn, replaces a drawn one in the same of so many bins."""
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnRows:
+    """What was drawn for given rows.
+
+    Attributes:
+        columns: The rows; those that no draw satisfies are arbitrary.
+        n_left: How many these are.
+        n_tried: Number of draws of the last round.
+        broken: For each rule that some of those break, how many do.
+        n_moved: Number of rows whose drawn values were moved.
+        movable: The rules by which they are.
+    """
+
+    columns: dict[str, RawColumn]
+    n_left: int
+    n_tried: int
+    broken: Mapping[str, int]
+    n_moved: int
+    movable: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +125,10 @@ class RuledCompletion:
         solver = Solver.of(rules, table.columns)
         return cls(rules, solver, Completion.of(codec, model, learned), table.columns, near)
 
-    def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
-        """Draw the rows from one position up to another.
-
-        Raises:
-            ArgumentError: If for some rows, no drawn row satisfies all rules; says how many, and the rules.
-        """
+    def draw(self, start: int, stop: int, rng: np.random.Generator) -> DrawnRows:
+        """Draw the rows from one position up to another."""
         found: dict[str, RawColumn] = {}
-        left = np.arange(start, stop)
+        left, tried = np.arange(start, stop), np.arange(start, stop)
         broken: dict[str, int] = {}
         derived = self.rules.compiled.derived
         orders = [" <= ".join(c) for c in self.rules.rules.order if len({*c} - derived.keys()) > 1]
@@ -134,16 +151,8 @@ class RuledCompletion:
             left = np.setdiff1d(left, places)
             moved += moves * places.size
             if not left.size:
-                if moved:
-                    warn_caller(ConditionWarning(_moved(moved, stop - start, movable)))
-                return found | self._numbered(found, start)
-        broken = {rule: count // times for rule, count in broken.items()}
-        shares = {rule: count / left.size for rule, count in broken.items()}
-        raise ArgumentError(
-            f"for {left.size:,} of {stop - start:,} given rows, no draw satisfies the rules: "
-            f"{rules_in_words(shares)}. Correct the values of these rows; or in place of a derived column, give the "
-            "columns that it is computed from"
-        )
+                break
+        return DrawnRows(found | self._numbered(found, start), left.size, tried.size, broken, moved, movable)
 
     def _completed(
         self, drawn: dict[str, RawColumn], rows: NDArray[np.intp], rng: np.random.Generator, *, moves: bool
@@ -235,13 +244,6 @@ def _told(distance: Distance, given: Mapping[str, RawColumn]) -> NDArray[np.bool
 def _is_told(distance: Distance, given: Mapping[str, RawColumn]) -> bool:
     """Return whether given columns tell it in all rows."""
     return bool(_told(distance, given).all())
-
-
-def _moved(n: int, n_rows: int, rules: Sequence[str]) -> str:
-    return (
-        f"for {n:,} of {n_rows:,} given rows, no draw kept {', '.join(rules)} with the given values, so drawn values of "
-        "these columns were moved until it holds: they are little more than a guess"
-    )
 
 
 def _copied(column: RawColumn) -> RawColumn:
