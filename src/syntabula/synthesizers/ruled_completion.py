@@ -27,7 +27,7 @@ from syntabula.table.schema.columns import Identifier, Ordered
 
 _ROUNDS = 30
 _ROUNDS_AS_DRAWN = 10
-"""Rounds whose draws must satisfy orders and come near given values; in later ones, values are moved as orders demand."""
+"""Rounds whose draws must satisfy orders and come near given values; in later ones, they are moved there."""
 _MOST_AT_ONCE = 500
 _ROWS_AT_ONCE = 20_000
 _BINS = 32
@@ -130,9 +130,13 @@ class RuledCompletion:
         found: dict[str, RawColumn] = {}
         left, tried = np.arange(start, stop), np.arange(start, stop)
         broken: dict[str, int] = {}
-        derived = self.rules.compiled.derived
+        derived, apart = self.rules.compiled.derived, self.rules.compiled.distances
         orders = [" <= ".join(c) for c in self.rules.rules.order if len({*c} - derived.keys()) > 1]
         movable, moved = [*orders, *(f"{name} = {derived[name].text}" for name in self.solver.sums)], 0
+        ordered = {name for chain in self.rules.rules.order for name in chain}
+        movable += [
+            f"{name} near {', '.join(apart[name].columns)}" for name in self.near if name not in ordered
+        ]
         for number in range(_ROUNDS):
             # The fewer rows are left, the more often each is tried at once.
             times = max(1, min(_MOST_AT_ONCE, _ROWS_AT_ONCE // max(left.size, 1))) if found else 1
@@ -165,7 +169,8 @@ class RuledCompletion:
             place(drawn, {name: cells_in(distance, rows)}, *[np.flatnonzero(told)] * 2)
         columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
         if moves:
-            whole = columns | given
+            anchored = self._nearby(drawn, columns, given, rng, from_afar=True)
+            whole = (anchored[0] if anchored else columns) | given
             whole |= within_orders(self.rules, whole, given)
             if self.solver.sums:
                 whole = self.solver.moved(whole, given, rng)
@@ -196,21 +201,34 @@ class RuledCompletion:
         columns: Mapping[str, RawColumn],
         given: Mapping[str, RawColumn],
         rng: np.random.Generator,
+        *,
+        from_afar: bool = False,
     ) -> tuple[dict[str, RawColumn], NDArray[np.bool_], dict[str, int]] | None:
-        """Complete rows again with starts of distances moved so that these lead to given values; None if none are."""
+        """Complete rows again with starts of distances moved so that these lead to given values; None if none are.
+
+        Where several given values count from one start, the one with the narrowest bounds decides, as it leaves the least
+        room. Unless they are moved from afar, starts stay where the drawn values are not near the given ones.
+        """
         moved, distances = False, self.rules.compiled.distances
-        for name in self.near:
-            close = self._close(name, columns[name], given[name])
+        for name in sorted(self.near, key=self._reach, reverse=True):
+            close = self._close(name, columns[name], given[name]) | from_afar
             found = self.rules.anchored(name, columns, given[name])
             if found is not None:
                 anchor, values, allowed = found
                 # A given one among several that this is a distance from would not move with the others.
                 fixed = [present_cells(given[n]) for n in leading_to(name, distances) if n in given]
                 movable = close & allowed & ~np.logical_or.reduce([np.zeros_like(close), *fixed])
+                # Every move is one of the value in `columns`, which may be held by the same array.
+                drawn[anchor] = _copied(drawn[anchor])
                 place(drawn, {anchor: values}, *[np.flatnonzero(movable)] * 2)
                 moved = True
         n_rows = next(iter(given.values())).missing.size
         return self.rules.completed(drawn, n_rows, rng) if moved else None
+
+    def _reach(self, name: str) -> float:
+        """Return how far the distances of a column lie apart, of days and times in microseconds."""
+        distance = self.rules.distance(name)
+        return float(distance.upper - distance.lower) * self.rules.unit(name)
 
     def _numbered(self, found: Mapping[str, RawColumn], start: int) -> dict[str, RawColumn]:
         return {
