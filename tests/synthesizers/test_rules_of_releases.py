@@ -93,6 +93,22 @@ def near():
     return st.Independent(epsilon=5.0, seed=1).fit(frame, schema)
 
 
+def flights(order):
+    """Return times of flights, which leave up to two hours late, and their schema."""
+    rng, n = np.random.default_rng(0), 2000
+    planned = pd.Series(
+        pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(500, 500_000, n), unit="min")
+    )
+    flown, late = rng.integers(50, 401, n), rng.integers(-10, 121, n)
+    leaves = planned + pd.to_timedelta(late, unit="min")
+    real = {"planned": planned, "lands": planned + pd.to_timedelta(flown, unit="min"), "leaves": leaves}
+    real["landed"] = leaves + pd.to_timedelta(flown + rng.integers(-20, 21, n), unit="min")
+    bounds = dt.datetime(2023, 1, 1), dt.datetime(2024, 1, 1)
+    columns = {name: Datetime(*bounds, resolution="minute") for name in real}
+    near = "leaves between planned - interval 10 minute and planned + interval 120 minute"
+    return pd.DataFrame(real), Schema(columns, rules=Rules(order=order, require=[near]))
+
+
 def stays(gaps, *, unit):
     """Return a table of stays, some of whose first or last days or times are missing, and its schema."""
     rng, n = np.random.default_rng(0), 2000
@@ -600,6 +616,38 @@ class TestGiven:
         for name in given:
             pd.testing.assert_series_equal(drawn[name], given[name], check_dtype=False)
 
+    @pytest.mark.parametrize(
+        "names", [["lands", "leaves"], ["lands", "landed"], ["lands", "leaves", "landed"]]
+    )
+    def test_ends_of_joined_orders_leave_their_start_in_its_window(self, names):
+        real, schema = flights([["planned", "lands"], ["leaves", "landed"]])
+        release = st.Independent(epsilon=9, delta=1e-6, seed=0).fit(real, schema)
+        given = real[names][:300]
+
+        # No warning is given: their start is moved by what was drawn, and not as a guess.
+        drawn = release.sample(given=given, seed=1)
+
+        assert not broken(drawn, schema)
+        for name in given:
+            pd.testing.assert_series_equal(drawn[name], given[name], check_dtype=False)
+        # The flights take 225 minutes; the median of 300 has a standard deviation of 10.
+        assert abs(
+            (drawn["lands"] - drawn["planned"]).median() - pd.Timedelta(225, unit="min")
+        ) < pd.Timedelta(80, unit="min")
+
+    @pytest.mark.parametrize("order", [[["planned", "lands"], ["leaves", "landed"]], []])
+    def test_a_start_is_moved_from_afar_where_few_draws_come_near(self, order, monkeypatch):
+        monkeypatch.setattr("syntabula.synthesizers.ruled_completion._ROWS_AT_ONCE", 300)
+        real, schema = flights(order)
+        release = st.Independent(epsilon=9, delta=1e-6, seed=0).fit(real, schema)
+        given = real[["leaves"]][:300]
+
+        with pytest.warns(ConditionWarning, match="of 300 given rows, no draw kept .*leaves"):
+            drawn = release.sample(given=given, seed=1)
+
+        assert not broken(drawn, schema)
+        pd.testing.assert_frame_equal(drawn[["leaves"]], given, check_dtype=False)
+
     def test_a_given_sum_tells_its_missing_part(self):
         rng = np.random.default_rng(0)
         real = pd.DataFrame({name: rng.gamma(2, 50, 2000).round(2) for name in ("net", "tax")})
@@ -635,6 +683,16 @@ class TestGiven:
             release.sample(given=given, seed=1)
 
         assert ["1 of 1 given rows are impossible" in str(w.message) for w in caught] == [True]
+
+    @pytest.mark.filterwarnings("ignore::syntabula.errors.ConditionWarning")
+    def test_rows_of_all_kinds_are_counted_together(self, release):
+        parts = pd.array([1, 2, None, None] * 10, dtype="Int64")
+        given = pd.DataFrame({"b": parts, "total": parts + 4, "s": "none", "e": "none"})
+        given.loc[given.index % 20 < 4, "e"] = "y"
+
+        # Where both are given, the other part of a sum follows: these rows are drawn apart.
+        with pytest.raises(ArgumentError, match=r"for 8 of 40 given rows, no draw .*'none'\) \(100\.0%\)"):
+            release.sample(given=given, seed=1)
 
     def test_values_outside_the_domain_are_refused(self, release):
         with pytest.raises(ArgumentError, match="column 'total' has 1 cell with a value outside the bounds"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.uniform import UniformBins
-from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
+from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.models.base import Model
 from syntabula.synthesizers.completion import Completion, cells_in, objections
 from syntabula.synthesizers.ruled_rows import place
@@ -21,17 +21,38 @@ from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.rules.clamped import within_orders
 from syntabula.table.rules.computed import equal_cells
 from syntabula.table.rules.distances import Distance, leading_to
-from syntabula.table.rules.row_rules import RowRules, rules_in_words
+from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.solved import Solver
 from syntabula.table.schema.columns import Identifier, Ordered
 
 _ROUNDS = 30
 _ROUNDS_AS_DRAWN = 10
-"""Rounds whose draws must satisfy orders and come near given values; in later ones, values are moved as orders demand."""
+"""Rounds whose draws must satisfy orders and come near given values; in later ones, they are moved there."""
 _MOST_AT_ONCE = 500
 _ROWS_AT_ONCE = 20_000
 _BINS = 32
 """A given value of a column in an order, whose start is drawn, replaces a drawn one in the same of so many bins."""
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnRows:
+    """What was drawn for given rows.
+
+    Attributes:
+        columns: The rows; those that no draw satisfies are arbitrary.
+        n_left: How many these are.
+        n_tried: Number of draws of the last round.
+        broken: For each rule that some of those break, how many do.
+        n_moved: Number of rows whose drawn values were moved.
+        movable: The rules by which they are.
+    """
+
+    columns: dict[str, RawColumn]
+    n_left: int
+    n_tried: int
+    broken: Mapping[str, int]
+    n_moved: int
+    movable: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,18 +125,18 @@ class RuledCompletion:
         solver = Solver.of(rules, table.columns)
         return cls(rules, solver, Completion.of(codec, model, learned), table.columns, near)
 
-    def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
-        """Draw the rows from one position up to another.
-
-        Raises:
-            ArgumentError: If for some rows, no drawn row satisfies all rules; says how many, and the rules.
-        """
+    def draw(self, start: int, stop: int, rng: np.random.Generator) -> DrawnRows:
+        """Draw the rows from one position up to another."""
         found: dict[str, RawColumn] = {}
-        left = np.arange(start, stop)
+        left, tried = np.arange(start, stop), np.arange(start, stop)
         broken: dict[str, int] = {}
-        derived = self.rules.compiled.derived
+        derived, apart = self.rules.compiled.derived, self.rules.compiled.distances
         orders = [" <= ".join(c) for c in self.rules.rules.order if len({*c} - derived.keys()) > 1]
         movable, moved = [*orders, *(f"{name} = {derived[name].text}" for name in self.solver.sums)], 0
+        ordered = {name for chain in self.rules.rules.order for name in chain}
+        movable += [
+            f"{name} near {', '.join(apart[name].columns)}" for name in self.near if name not in ordered
+        ]
         for number in range(_ROUNDS):
             # The fewer rows are left, the more often each is tried at once.
             times = max(1, min(_MOST_AT_ONCE, _ROWS_AT_ONCE // max(left.size, 1))) if found else 1
@@ -134,16 +155,8 @@ class RuledCompletion:
             left = np.setdiff1d(left, places)
             moved += moves * places.size
             if not left.size:
-                if moved:
-                    warn_caller(ConditionWarning(_moved(moved, stop - start, movable)))
-                return found | self._numbered(found, start)
-        broken = {rule: count // times for rule, count in broken.items()}
-        shares = {rule: count / left.size for rule, count in broken.items()}
-        raise ArgumentError(
-            f"for {left.size:,} of {stop - start:,} given rows, no draw satisfies the rules: "
-            f"{rules_in_words(shares)}. Correct the values of these rows; or in place of a derived column, give the "
-            "columns that it is computed from"
-        )
+                break
+        return DrawnRows(found | self._numbered(found, start), left.size, tried.size, broken, moved, movable)
 
     def _completed(
         self, drawn: dict[str, RawColumn], rows: NDArray[np.intp], rng: np.random.Generator, *, moves: bool
@@ -156,7 +169,8 @@ class RuledCompletion:
             place(drawn, {name: cells_in(distance, rows)}, *[np.flatnonzero(told)] * 2)
         columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
         if moves:
-            whole = columns | given
+            anchored = self._nearby(drawn, columns, given, rng, from_afar=True)
+            whole = (anchored[0] if anchored else columns) | given
             whole |= within_orders(self.rules, whole, given)
             if self.solver.sums:
                 whole = self.solver.moved(whole, given, rng)
@@ -187,21 +201,34 @@ class RuledCompletion:
         columns: Mapping[str, RawColumn],
         given: Mapping[str, RawColumn],
         rng: np.random.Generator,
+        *,
+        from_afar: bool = False,
     ) -> tuple[dict[str, RawColumn], NDArray[np.bool_], dict[str, int]] | None:
-        """Complete rows again with starts of distances moved so that these lead to given values; None if none are."""
+        """Complete rows again with starts of distances moved so that these lead to given values; None if none are.
+
+        Where several given values count from one start, the one with the narrowest bounds decides, as it leaves the least
+        room. Unless they are moved from afar, starts stay where the drawn values are not near the given ones.
+        """
         moved, distances = False, self.rules.compiled.distances
-        for name in self.near:
-            close = self._close(name, columns[name], given[name])
+        for name in sorted(self.near, key=self._reach, reverse=True):
+            close = self._close(name, columns[name], given[name]) | from_afar
             found = self.rules.anchored(name, columns, given[name])
             if found is not None:
                 anchor, values, allowed = found
                 # A given one among several that this is a distance from would not move with the others.
                 fixed = [present_cells(given[n]) for n in leading_to(name, distances) if n in given]
                 movable = close & allowed & ~np.logical_or.reduce([np.zeros_like(close), *fixed])
+                # Every move is one of the value in `columns`, which may be held by the same array.
+                drawn[anchor] = _copied(drawn[anchor])
                 place(drawn, {anchor: values}, *[np.flatnonzero(movable)] * 2)
                 moved = True
         n_rows = next(iter(given.values())).missing.size
         return self.rules.completed(drawn, n_rows, rng) if moved else None
+
+    def _reach(self, name: str) -> float:
+        """Return how far the distances of a column lie apart, of days and times in microseconds."""
+        distance = self.rules.distance(name)
+        return float(distance.upper - distance.lower) * self.rules.unit(name)
 
     def _numbered(self, found: Mapping[str, RawColumn], start: int) -> dict[str, RawColumn]:
         return {
@@ -235,13 +262,6 @@ def _told(distance: Distance, given: Mapping[str, RawColumn]) -> NDArray[np.bool
 def _is_told(distance: Distance, given: Mapping[str, RawColumn]) -> bool:
     """Return whether given columns tell it in all rows."""
     return bool(_told(distance, given).all())
-
-
-def _moved(n: int, n_rows: int, rules: Sequence[str]) -> str:
-    return (
-        f"for {n:,} of {n_rows:,} given rows, no draw kept {', '.join(rules)} with the given values, so drawn values of "
-        "these columns were moved until it holds: they are little more than a guess"
-    )
 
 
 def _copied(column: RawColumn) -> RawColumn:

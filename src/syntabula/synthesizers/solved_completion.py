@@ -6,6 +6,7 @@ Rows in which other columns follow are drawn apart, each kind with the columns t
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,14 +14,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ConditionWarning
+from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.models.base import Model
-from syntabula.synthesizers.ruled_completion import RuledCompletion
+from syntabula.synthesizers.ruled_completion import DrawnRows, RuledCompletion
 from syntabula.synthesizers.ruled_rows import joined_rows
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.rules.row_rules import RowRules
+from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.rules.solved import Solver
 from syntabula.table.schema.columns import Identifier
 
@@ -69,22 +70,58 @@ class SolvedCompletion:
         return cls(rules, codec, table.columns, table.n_rows, parts)
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
-        """Draw the rows from one position up to another; raises as `RuledCompletion.draw`."""
-        drawn: list[dict[str, RawColumn]] = []
+        """Draw the rows from one position up to another.
+
+        Raises:
+            ArgumentError: If for some rows, no drawn row satisfies all rules; says how many, and the rules.
+        """
+        drawn: list[DrawnRows] = []
         places: list[NDArray[np.intp]] = []
         for rows, part in self.parts:
             first, end = np.searchsorted(rows, [start, stop])
             if end > first or len(self.parts) == 1:
                 drawn.append(part.draw(int(first), int(end), rng))
                 places.append(rows[first:end])
+        _check(drawn, stop - start)
         if len(drawn) == 1:
-            columns = drawn[0]
+            columns = drawn[0].columns
         else:
             order = np.argsort(np.concatenate(places))
-            columns = {name: column.take(order) for name, column in joined_rows(drawn).items()}
+            whole = joined_rows([part.columns for part in drawn])
+            columns = {name: column.take(order) for name, column in whole.items()}
         numbered = {
             name: self.codec.identifiers(name, columns[name].missing, start)
             for name, column in self.rules.schema.columns.items()
             if isinstance(column, Identifier) and name not in self.given
         }
         return columns | numbered
+
+
+def _check(drawn: Sequence[DrawnRows], n_rows: int) -> None:
+    """Refuse given rows that no draw satisfies, and warn of those whose drawn values were moved.
+
+    Args:
+        drawn: What was drawn for each part of the rows.
+        n_rows: Number of rows of all parts.
+    """
+    failed = [part for part in drawn if part.n_left]
+    if failed:
+        broken = Counter[str]()
+        for part in failed:
+            broken.update(part.broken)
+        n_left, n_tried = sum(part.n_left for part in failed), sum(part.n_tried for part in failed)
+        rules = rules_in_words({rule: count / n_tried for rule, count in broken.items()})
+        raise ArgumentError(
+            f"for {n_left:,} of {n_rows:,} given rows, no draw satisfies the rules: {rules}. Correct the values of "
+            "these rows; or in place of a derived column, give the columns that it is computed from"
+        )
+    moved = [part for part in drawn if part.n_moved]
+    if moved:
+        rules = ", ".join(dict.fromkeys(rule for part in moved for rule in part.movable))
+        warn_caller(
+            ConditionWarning(
+                f"for {sum(part.n_moved for part in moved):,} of {n_rows:,} given rows, no draw kept {rules} with the "
+                "given values, so drawn values of these columns were moved until it holds: they are little more than a "
+                "guess"
+            )
+        )

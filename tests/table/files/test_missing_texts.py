@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import zoneinfo
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars
+import pyarrow as pa
 import pytest
 
 import syntabula as st
@@ -288,6 +291,87 @@ def test_one_that_writes_a_value_is_compared_as_such_and_comes_out(tmp_path, col
     assert found["x"].null_count() == 0
     assert (found["x"].cast(frame["x"].dtype) == value).sum() == 50
     assert (tmp_path / "s.csv").read_text().split().count(column.missing_as) == 50
+
+
+@pytest.mark.parametrize("text", ["-9.9", "-9.90", "-999"])
+@pytest.mark.parametrize("stored", [pa.decimal128(9, 2), pa.float32(), pa.float16(), "polars", "float32"])
+def test_a_value_is_found_as_its_type_holds_it(stored, text):
+    if isinstance(stored, pa.DataType) and pa.types.is_float16(stored):
+        held = pa.array(np.array([float(text), 1.5], dtype=np.float16))
+    else:
+        held = pa.array([Decimal(text), Decimal("1.5")], pa.decimal128(9, 2))
+        held = held.cast(stored if isinstance(stored, pa.DataType) else pa.float64())
+    source = pa.table({"x": held})
+    if stored == "polars":
+        source = polars.DataFrame({"x": [Decimal(text), Decimal("1.5")]}, {"x": polars.Decimal(9, 2)})
+    elif stored == "float32":
+        source = source.to_pandas().astype("float32")
+    schema = st.Schema({"x": Numeric(0, 5, decimals=1, nullable=True, missing_as=text)})
+
+    assert read(source, schema).columns["x"].missing.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled", "moment"),
+    [
+        ("2999-12-31", "2999-12-31 00:00", dt.datetime(2999, 12, 30, 23)),
+        ("1999-12-31T23:00:00Z", "2000-01-01 00:00:00+0100", dt.datetime(1999, 12, 31, 23)),
+    ],
+)
+@pytest.mark.parametrize("stored", ["Europe/Paris", "UTC", None])
+def test_one_of_a_zone_is_the_same_moment_in_every_table(tmp_path, text, spelled, moment, stored):
+    gap, present = (m.replace(tzinfo=dt.UTC) for m in (moment, dt.datetime(2020, 5, 5)))
+    if stored is None:
+        gap, present = (
+            m.astimezone(zoneinfo.ZoneInfo("Europe/Paris")).replace(tzinfo=None) for m in (gap, present)
+        )
+    table = pa.table({"x": pa.array([gap, present] * 20, pa.timestamp("us", stored))})
+    schema = st.Schema({"x": Datetime(*MOMENTS, timezone="Europe/Paris", nullable=True, missing_as=text)})
+    (tmp_path / "t.csv").write_text("\n".join(["x", *[spelled, "2020-05-05T10:00"] * 20]))
+
+    for source in (table, table.to_pandas(), polars.from_arrow(table), tmp_path / "t.csv"):
+        assert read(source, schema).columns["x"].missing.tolist() == [True, False] * 20
+    drawn = st.Independent(epsilon=np.inf, seed=1).fit(table, schema).sample(40, seed=1)["x"]
+    assert drawn.null_count == 0
+    assert drawn.to_pylist().count(moment.replace(tzinfo=dt.UTC)) == 20
+
+
+def test_one_beyond_the_calendar_of_a_zone_leaves_cells_missing():
+    text = "9999-12-31T23:59:59"
+    column = Datetime(*MOMENTS, timezone="America/New_York", nullable=True, missing_as=text)
+    times = pd.Series([None, pd.Timestamp("2020-05-05", tz="America/New_York")] * 20, name="x")
+
+    drawn = st.Independent(epsilon=np.inf, seed=1).fit(times.to_frame(), st.Schema({"x": column})).sample(40)
+
+    assert drawn["x"].isna().sum() == 20
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (Numeric(0, 2**64 - 1, integer=True, nullable=True, missing_as="-999"), [5, 2**63 + 5]),
+        (Categorical([1, 2**63 + 5], nullable=True, missing_as="-999"), [1, 2**63 + 5]),
+        (Numeric(0, 9, integer=True, nullable=True, missing_as="-" + 20 * "9"), [3, 4]),
+        (Numeric(0, 9, integer=True, nullable=True, missing_as=str(2**63 + 5)), [3, 4]),
+        (Categorical([3, 4], nullable=True, missing_as="-1" + 400 * "0"), [3, 4]),
+        (Numeric(0, 9, nullable=True, missing_as="-1" + 400 * "0"), [3, 4]),
+    ],
+)
+def test_a_value_that_the_type_cannot_hold_leaves_cells_missing(tmp_path, column, values, container):
+    frame = pd.DataFrame({"x": pd.array([*values, None] * 20, dtype="UInt64")})
+    table = {"pandas": frame, "polars": polars.from_pandas(frame), "pyarrow": pa.Table.from_pandas(frame)}
+    schema = st.Schema({"x": column})
+
+    release = st.Independent(epsilon=np.inf, seed=1).fit(table[container], schema)
+    drawn = release.sample(60, seed=1)
+    release.sample_to(tmp_path / "s.csv", 60, seed=1)
+
+    drawn = drawn.to_arrow() if container == "polars" else drawn
+    found = (pa.Table.from_pandas(drawn) if container == "pandas" else drawn)["x"].to_pylist()
+    assert {*found} == {*values, None}
+    assert found.count(None) == 20
+    assert (tmp_path / "s.csv").read_text().split().count(column.missing_as) == 20
 
 
 def test_a_value_of_another_kind_stands_for_no_missing_cell():

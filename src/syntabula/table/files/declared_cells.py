@@ -270,11 +270,17 @@ def _declared_gap(schema: Schema, name: str) -> str | None:
 
 def _or_equal(cell: str, gap: str, physical: PhysicalType) -> str:
     """Return the SQL that adds to a comparison of texts one of the values that they write, if a text writes one."""
-    if physical.kind in ("text", "boolean") or physical.timezone is not None or not re.search("[0-9]", gap):
+    if physical.kind in ("text", "boolean") or not re.search("[0-9]", gap):
         return ""
     as_value = PhysicalType("float", "DOUBLE") if physical.kind == "integer" else physical
-    one, other = (parsed_as(text, as_value) for text in (cell, f"({plain(quoted(gap), physical)})"))
-    return f" OR coalesce(({one}) = ({other}), false)"
+    texts = (cell, f"({plain(quoted(gap), physical)})")
+    one, other = (parsed_as(text, as_value) for text in texts)
+    equal = f"({one}) = ({other})"
+    if physical.timezone is not None:
+        # A time without an offset is not yet in its zone.
+        local, also = (matches(text, _LOCAL) for text in texts)
+        equal += f" AND {local} = {also}"
+    return f" OR coalesce({equal}, false)"
 
 
 def _hold(database: Any, column: str, texts: Sequence[str]) -> NDArray[np.bool_]:

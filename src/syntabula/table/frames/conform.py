@@ -43,7 +43,7 @@ def output_type(column: Column, container: Container) -> PhysicalType:
     days. Elsewhere each kind has its own type, which supports missing cells; text files hold days, times and numbers as
     texts if the declaration gives their format, except that JSON has its own numbers. Numbers that may have texts beside
     them are texts everywhere. Where a declared text for missing cells writes a value of the column's type, as -999 does,
-    this value stands for them in every kind of table.
+    this value stands for them in every kind of table whose type can hold it.
 
     Args:
         column: The declaration.

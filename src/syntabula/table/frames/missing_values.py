@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -14,8 +16,12 @@ from numpy.typing import NDArray
 from syntabula.table.raw import PhysicalKind, PhysicalType, RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import MICROSECONDS, Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
+from syntabula.table.schema.time_columns import microseconds, time_zone
 
 _NUMBERS = ("integer", "float", "decimal")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MOST = 2**127
+"""No type of integers holds more."""
 _DAY = MICROSECONDS["day"]
 
 
@@ -27,13 +33,14 @@ def missing_value(column: Column) -> int | float | None:
         column: The declaration.
 
     Returns:
-        The value; None if there is no such text, if it writes no value of the column's type, or if values are texts.
+        The value; None if there is no such text, if it writes no finite value of the column's type, or if values are
+        texts.
     """
     text = column.missing_as
     if text is None or isinstance(column, Identifier) or not re.search("[0-9]", text):
         return None
     beside = isinstance(column, Ordered) and column.beside
-    if beside or column.stored.kind in ("text", "boolean") or column.stored.timezone is not None:
+    if beside or column.stored.kind in ("text", "boolean"):
         return None
     from syntabula.table.files.declared_cells import read_texts
 
@@ -42,9 +49,11 @@ def missing_value(column: Column) -> int | float | None:
         return None
     value = read.values[0]
     if isinstance(value, Decimal):
+        if abs(value) > _MOST:
+            return None
         return int(value) if value == value.to_integral_value() else float(value)
     found: int | float = value.item()
-    return found
+    return found if math.isfinite(found) else None
 
 
 def without_missing_values(raw: RawColumn, column: Column) -> RawColumn:
@@ -52,35 +61,67 @@ def without_missing_values(raw: RawColumn, column: Column) -> RawColumn:
     value = missing_value(column)
     if value is None or isinstance(raw.cells, RepeatedTexts):
         return raw
-    sought = _stored(value, column.stored.kind, raw.physical.kind)
+    zone, own = column.stored.timezone, raw.physical.timezone
+    if zone is None and own is not None:
+        # Read by its texts, which are its zone's wall-clock times.
+        return raw
+    if zone is not None and own is None:
+        value = _wall_clock(value, zone)
+    sought = None if value is None else _stored(value, column.stored.kind, raw.physical.kind)
     if sought is None:
         return raw
-    if raw.cells.dtype.kind == "f":
-        # As a narrower type holds it.
-        sought = raw.cells.dtype.type(sought)
-    held = np.asarray(raw.cells == sought, dtype=np.bool_)
+    held = np.asarray(raw.cells == _as_held(sought, raw.physical), dtype=np.bool_)
     return replace(raw, missing=raw.missing | held) if held.any() else raw
 
 
 def with_missing_value(physical: PhysicalType, column: Column) -> PhysicalType:
-    """Return the type of a column in a table that stores values, with the value of its missing cells."""
+    """Return the type of a column in a table that stores values, with the value of its missing cells if it can hold it.
+
+    Else these are stored as missing: integers from 0 on that need all 64 bits have no room for -999, and a zone may take
+    the end of the calendar beyond it.
+    """
     value = missing_value(column)
     found = None if value is None else _stored(value, column.stored.kind, physical.kind)
-    if found is None or (physical.kind == "integer" and not isinstance(found, int)):
+    if found is None:
         return physical
+    if physical.timezone is not None and _wall_clock(found, physical.timezone) is None:
+        return physical
+    if physical.kind == "integer":
+        least, most = physical.limits
+        if not isinstance(found, int) or not least <= found <= most:
+            return physical
     return replace(physical, missing_value=found)
 
 
 def filled(cells: NDArray[Any], missing: NDArray[np.bool_], physical: PhysicalType) -> RawColumn:
-    """Return a column of a type with the value of missing cells in these, if the type states one and holds it."""
+    """Return a column of a type with the value of missing cells in these, if the type states one, which it holds."""
     value = physical.missing_value
     if value is None or not missing.any():
         return RawColumn(cells, missing, physical)
     if cells.dtype.kind in "iu":
-        limits = np.iinfo(cells.dtype)
-        if not limits.min <= value <= limits.max:
-            cells = cells.astype(np.int64)
+        held = np.iinfo(cells.dtype)
+        if not held.min <= value <= held.max:
+            # The type holds this value beside all others.
+            cells = cells.astype(np.uint64 if physical.limits[0] == 0 else np.int64)
     return RawColumn(np.where(missing, cells.dtype.type(value), cells), np.zeros_like(missing), physical)
+
+
+def _wall_clock(moment: int | float, timezone: str) -> int | None:
+    """Return the wall-clock time of a zone at a moment in UTC, in microseconds; None if one is beyond the calendar."""
+    try:
+        local = (_EPOCH + dt.timedelta(microseconds=moment)).astimezone(time_zone(timezone))
+    except OverflowError:
+        return None
+    return microseconds(local.replace(tzinfo=None))
+
+
+def _as_held(value: int | float, physical: PhysicalType) -> int | float | Decimal:
+    """Return a value as cells of a type hold it: the decimal that it writes, or what a narrow float keeps of it."""
+    if physical.kind == "decimal":
+        return Decimal(repr(value))
+    narrow = physical.narrow_float
+    with np.errstate(over="ignore"):
+        return value if narrow is None else float(np.dtype(narrow).type(value))
 
 
 def _stored(value: int | float, of: PhysicalKind, kind: PhysicalKind) -> int | float | None:

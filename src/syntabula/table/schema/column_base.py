@@ -48,8 +48,8 @@ class ColumnBase:
         nullable: Whether cells may be missing; missing then has its own code.
         missing_as: Text by which text files write a missing cell, such as "NA" or "-999", no value of the column; left
             empty by default. If it writes a value of the column's type, as -999 does, this value stands for a missing
-            cell in files and data frames alike, however it is spelled. NA, NULL and the like are read as missing beside
-            values that are no texts, whether stated or not.
+            cell in files and data frames alike, however it is spelled, unless the type of the column there cannot hold
+            it. NA, NULL and the like are read as missing beside values that are no texts, whether stated or not.
         provenance: Source of the domain: stated (`public`), found under privacy (`private`) or taken from the data
             (`observed`, which the guarantee does not cover).
     """

@@ -238,7 +238,8 @@ class Identifier(ColumnBase):
         pattern: Shape of new keys, such as "C-\\d{6}" or "\\d{4}-[A-Z]{5}": digits, classes such as [A-Z]
             and [0-9a-f], counts, and characters as themselves; or uuid; or several of these joined by |. None for
             running numbers.
-        shares: Parts of the rows that have each of several patterns, such as [0.7, 0.3]; all the same by default.
+        shares: Parts of the rows that have each of several patterns, such as [0.7, 0.3]; all the same by default. Each
+            of up to 1,000 patterns has at least one of 1,000 rows.
         distinct: How many different keys there are, such as 400 of stores in a table of sales: more rows have them again,
             all equally often. None if all differ, as those of units always do.
 

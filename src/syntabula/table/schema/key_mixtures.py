@@ -13,7 +13,7 @@ from syntabula.errors import SchemaError
 from syntabula.table.schema.key_patterns import KeyPattern, alternatives_of, hashed, shuffled
 
 _BLOCK = 1000
-"""Of so many rows on end, each pattern has its share."""
+"""Of so many rows on end, each pattern has its share, and at least one."""
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,22 @@ class KeyMixture:
     @classmethod
     def of(cls, patterns: Sequence[str], shares: Sequence[float] | None, column: str = "") -> Self:
         """Read patterns and their shares; raises SchemaError that says what is wrong with them."""
+        if len(patterns) > _BLOCK:
+            raise SchemaError(
+                f"pattern joins {len(patterns):,} patterns, more than {_BLOCK:,}; leave out those of few rows"
+            )
         read = tuple(KeyPattern.of(pattern, column) for pattern in patterns)
         for i, one in enumerate(read):
             if any(overlap(one, other) for other in read[:i]):
                 raise SchemaError(
                     "two patterns joined by | have keys in common, which would repeat; keep one of them"
                 )
-        weights = np.ones(len(read)) if shares is None else np.asarray(shares, dtype=np.float64)
-        ends = np.rint(np.cumsum(weights / weights.sum()) * _BLOCK).astype(int)
-        return cls(read, tuple(np.diff(ends, prepend=0).tolist()), column)
+        return cls(read, _counts(np.ones(len(read)) if shares is None else np.asarray(shares)), column)
 
     @property
     def n_keys(self) -> int:
         """How many rows have different keys: until one pattern has none left."""
-        used = [(p.n_keys // n) for p, n in zip(self.patterns, self.counts, strict=True) if n]
+        used = [p.n_keys // n for p, n in zip(self.patterns, self.counts, strict=True)]
         return min(used) * _BLOCK
 
     @property
@@ -103,8 +105,24 @@ def keys_of(pattern: str, shares: Sequence[float] | None = None, column: str = "
     """Read one pattern, or several joined by |; raises SchemaError that says what is not understood."""
     several = alternatives_of(pattern)
     if len(several) > 1:
+        if "" in several:
+            raise SchemaError(
+                r"pattern has no characters on one side of a |; drop this |, or write \| for the character itself"
+            )
         return KeyMixture.of(several, shares, column)
     return KeyPattern.of(pattern, column)
+
+
+def _counts(shares: NDArray[np.float64]) -> tuple[int, ...]:
+    """Return how many of a block of rows have each of some patterns: by their shares, and at least one."""
+    # Scaled by a power of two, so that their sum is finite.
+    weights = np.ldexp(shares, -int(np.frexp(shares.max())[1]))
+    ends = np.rint(np.cumsum(weights / weights.sum()) * _BLOCK).astype(int)
+    counts = np.diff(ends, prepend=0)
+    while not counts.all():
+        counts[np.argmin(counts)] += 1
+        counts[np.argmax(counts)] -= 1
+    return tuple(counts.tolist())
 
 
 def overlap(one: KeyPattern, other: KeyPattern) -> bool:

@@ -30,6 +30,7 @@ _TOKEN = re.compile(
     r"|(?P<plain>[^\\\[\]{}()*+?|.^$])",
     re.DOTALL,
 )
+_PIECE = re.compile(r"\\.|\[[^\]]*\]|.", re.DOTALL)
 _COUNT = re.compile(r"\{([1-9][0-9]{0,2})\}")
 # Classes that a draft tries, the narrowest first.
 _CLASSES = {
@@ -70,6 +71,10 @@ class KeyPattern:
         at = 0
         while at < len(text):
             token = _TOKEN.match(text, at)
+            if token is None and text[at:] == "\\":
+                raise SchemaError(
+                    r"pattern ends in a backslash with nothing after it; write \\ for a backslash"
+                )
             if token is None:
                 raise SchemaError(
                     rf"pattern is not understood from its character {at + 1} on; it may hold \d, classes such as [A-Z] "
@@ -156,12 +161,16 @@ class KeyPattern:
 
 
 def alternatives_of(pattern: object) -> list[str]:
-    """Return the patterns that are joined by |, which is no part of any unless a backslash is before it."""
-    return (
-        re.findall(r"(?:[^|\\]|\\.)+|(?<![^|])(?=\||$)", pattern, re.DOTALL)
-        if isinstance(pattern, str)
-        else []
-    )
+    """Return the patterns that are joined by |, which joins none after a backslash or within a class."""
+    if not isinstance(pattern, str):
+        return []
+    found = [""]
+    for piece in _PIECE.findall(pattern):
+        if piece == "|":
+            found.append("")
+        else:
+            found[-1] += piece
+    return found
 
 
 def _characters(token: re.Match[str]) -> str:
