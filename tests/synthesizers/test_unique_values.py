@@ -67,7 +67,7 @@ def test_more_rows_than_values_are_refused_and_by_default_not_drawn(release: st.
 def test_parts_of_a_table_agree_and_a_file_keeps_it(release: st.Release, tmp_path: Path) -> None:
     release.save(tmp_path / "r.syn")
     loaded = st.load(tmp_path / "r.syn")
-    draw = loaded._drawing.prepared(500, None, None)[1]
+    draw = loaded._drawing.prepared(500, None, None, 3)[1]
 
     days = np.concatenate(
         [draw(a, a + 100, np.random.default_rng(a))["day"].values for a in range(0, 500, 100)]
