@@ -9,7 +9,7 @@ other columns tell of weekdays and hours stays. All parts of a table are cut fro
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -32,7 +32,9 @@ _ROUNDS = 12
 """Times that rows are drawn for values that are left, until all have one with which they satisfy the rules."""
 _WEEK = 7
 _FARTHEST = 26
-"""Weeks that a row moves at most to stay on its weekday, or at its time of day."""
+"""Weeks that a row moves at most to stay on its weekday or at its time of day, or to spare a rare one."""
+_RARE = 0.25
+"""Share of the rows of a weekday or hour, relative to all, up to which it is rare."""
 
 
 def unique_columns(schema: Schema) -> dict[str, Date | Datetime]:
@@ -154,17 +156,22 @@ class UniqueRows:
             place(rows, {self.name: there}, moved, np.arange(moved.size))
             return rows, kept, {}
         some = {name: column.take(moved) for name, column in rows.items()}
-        # What is a distance from the column moves along with it.
-        is_distance = self.name in self.rules.compiled.distances
-        whole = RawTable(some | ({self.name: there} if is_distance else {}), moved.size, Origin("pandas", {}))
-        learned = dict(self.rules.learned_table(whole)[0].columns)
-        if not is_distance:
-            learned[self.name] = there
+        start, starts, allowed = self.name, there, kept[moved]
+        if self.name in self.rules.compiled.distances:
+            # What it is a distance from moves, if that is one column, and else the distance changes.
+            found = self.rules.anchored(self.name, some, there)
+            start, starts, allowed = ("", there, allowed) if found is None else found
+            some |= {} if start else {self.name: there}
+        learned = dict(self.rules.learned_table(RawTable(some, moved.size, Origin("pandas", {})))[0].columns)
+        # What is a distance from this column moves along with it.
+        learned |= {start: starts} if start else {}
         others, satisfied, counts = self.rules.completed(learned, moved.size, rng)
         place(rows, others, moved, np.arange(moved.size))
         # A distance may be clipped, and the value with it.
-        kept[moved] = satisfied & (self._points(others) == wanted[moved])
-        return rows, kept, {rule: count / moved.size for rule, count in counts.items()}
+        elsewhere = ~allowed | (self._points(others) != wanted[moved])
+        kept[moved] = satisfied & ~elsewhere
+        counts |= {f"{self.name} at a free value": int(elsewhere.sum())}
+        return rows, kept, {rule: count / moved.size for rule, count in counts.items() if count}
 
     def _numbered(self, rows: Mapping[str, RawColumn]) -> dict[str, RawColumn]:
         schema = self.codec.schema if self.rules is None else self.rules.schema
@@ -185,6 +192,7 @@ class _Values:
         steps: Points of a week, a day and an hour, as far as there are so many in it; 1 at the end.
         kind: Points of a weekday or an hour, of which as many rows are chosen as there are in those that were drawn.
         taken: The points that have a row.
+        rare: The weekdays or hours of the week that few rows have, which are the last to be filled.
     """
 
     first: int
@@ -192,6 +200,7 @@ class _Values:
     steps: tuple[int, ...]
     kind: int
     taken: set[int] = field(default_factory=set)
+    rare: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, column: Date | Datetime) -> _Values:
@@ -205,6 +214,9 @@ class _Values:
 
     def chosen(self, points: NDArray[np.int64], n_rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return which of some rows [n] to take; those come first whose points are free."""
+        if not self.taken:
+            counts = np.bincount(self._kinds(points), minlength=self.steps[0] // self.kind)
+            self.rare.update(np.flatnonzero(counts < _RARE * counts.mean()).tolist())
         free = np.fromiter((point not in self.taken for point in points.tolist()), np.bool_, points.size)
         some = self._even(points, np.flatnonzero(free), n_rows, rng)
         return np.concatenate([some, self._even(points, np.flatnonzero(~free), n_rows - some.size, rng)])
@@ -213,12 +225,14 @@ class _Values:
         self, points: NDArray[np.int64], rows: NDArray[np.intp], n_rows: int, rng: np.random.Generator
     ) -> NDArray[np.intp]:
         """Return some of these rows, as many of each kind and each part of the range as in proportion."""
-        kinds = points[rows] % self.steps[0] // self.kind
-        ordered = rows[np.lexsort((points[rows], kinds))]
+        ordered = rows[np.lexsort((points[rows], self._kinds(points[rows])))]
         n_chosen = min(n_rows, rows.size)
         # A random start, so that each row is chosen as often as any other.
         places = (np.arange(n_chosen) + rng.random()) * (rows.size / max(n_chosen, 1))
         return ordered[np.minimum(places.astype(np.intp), max(rows.size - 1, 0))]
+
+    def _kinds(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
+        return points % self.steps[0] // self.kind
 
     def apart(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return free points for some [n]: their own for the first row there, or else the nearest."""
@@ -227,26 +241,58 @@ class _Values:
             if point in taken:
                 surplus.append(row)
             taken.add(point)
-        jumps: dict[int, dict[int, int]] = {way: {} for step in self.steps for way in (step, -step)}
+        # Only a week leads to the same weekday and time, which may be rare.
+        moves = [(step, number > 0) for number, step in enumerate(self.steps)]
+        searches = [_Search(self, taken, step, spares) for step, spares in (*moves, (1, False))]
         for row in surplus:
-            found[row] = self._nearest(int(points[row]), taken, jumps)
+            found[row] = self._nearest(int(points[row]), searches)
             taken.add(int(found[row]))
         return found
 
-    def _nearest(self, point: int, taken: set[int], jumps: Mapping[int, dict[int, int]]) -> int:
-        for step in self.steps:
-            ends = [self._free(point, way, taken, jumps[way]) for way in (step, -step)]
-            inside = [end for end in ends if self.first <= end <= self.last]
-            nearest = min(inside, key=lambda end: abs(end - point), default=None)
-            if nearest is not None and (step == 1 or abs(nearest - point) <= _FARTHEST * self.steps[0]):
+    def _nearest(self, point: int, searches: Sequence[_Search]) -> int:
+        for search in searches:
+            nearest = search.nearest(point)
+            is_last = search is searches[-1]
+            if nearest is not None and (is_last or abs(nearest - point) <= _FARTHEST * self.steps[0]):
                 return nearest
         raise AssertionError("there are as many points as rows")
 
-    def _free(self, point: int, step: int, taken: set[int], jumps: dict[int, int]) -> int:
-        """Return the first point some steps from another one that is free, or beyond the bounds."""
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Finds free points some steps from others.
+
+    Attributes:
+        values: The points.
+        taken: Those that are not free; more may be added, but none removed.
+        step: The step.
+        spares_rare: Whether rare weekdays or hours are passed over.
+    """
+
+    values: _Values
+    taken: set[int]
+    step: int
+    spares_rare: bool
+    _jumps: tuple[dict[int, int], dict[int, int]] = field(default_factory=lambda: ({}, {}))
+
+    def nearest(self, point: int) -> int | None:
+        """Return the free point nearest to another one; None if there is none."""
+        ways = zip((self.step, -self.step), self._jumps, strict=True)
+        found = [end for way, jumps in ways if self._inside(end := self._end(point, way, jumps))]
+        return min(found, key=lambda end: abs(end - point), default=None)
+
+    def _end(self, point: int, way: int, jumps: dict[int, int]) -> int:
+        """Return the first free point in one direction, or one beyond the bounds."""
         passed, at = [], point
-        while at in taken:
+        while self._inside(at) and (at in self.taken or (self.spares_rare and self._is_rare(at))):
             passed.append(at)
-            at = jumps.get(at, at + step)
+            at = jumps.get(at, at + way)
+        # What is passed over once need not be again.
         jumps.update(dict.fromkeys(passed, at))
         return at
+
+    def _inside(self, point: int) -> bool:
+        return self.values.first <= point <= self.values.last
+
+    def _is_rare(self, point: int) -> bool:
+        return point % self.values.steps[0] // self.values.kind in self.values.rare
