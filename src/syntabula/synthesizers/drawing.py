@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.raw import Origin, RawColumn
+from syntabula.table.schema.unique_columns import check_number, most_rows, unique_columns
 
 if TYPE_CHECKING:
     from syntabula.table.rules.row_rules import RowRules
@@ -88,19 +90,18 @@ class Drawing:
         """Return a number of rows, and what draws them."""
         schema = self.codec.schema if self.rules is None else self.rules.schema
         total = max(0, round(self.model.total))
-        name = next((n for n, column in schema.columns.items() if getattr(column, "unique", False)), None)
-        if name is None:
+        unique = unique_columns(schema)
+        if not unique:
             return _checked_rows(total if n is None else n), self.rows
-        from syntabula.synthesizers.unique_values import UniqueRows, check_number, most_rows, unique_columns
+        from syntabula.synthesizers.unique_values import UniqueRows
 
-        column = unique_columns(schema)[name]
+        ((name, column),) = unique.items()
         n_rows = _checked_rows(min(total, most_rows(column)) if n is None else n)
         check_number(schema, n_rows)
         if n_rows > ROWS_AT_ONCE:
             # They are drawn all at once.
             check_memory(n_rows, tried_rows(self.rows, n_rows, generator(0)))
-        shared = count(0).or_none("seed", seed)
-        found = UniqueRows(name, column, n_rows, self.rows, self.codec, self.rules, shared)
+        found = UniqueRows(name, column, n_rows, self.rows, self.codec, self.rules, partial(generator, seed))
         while n is None and self.rules is not None and found.n_found < found.n_rows:
             # Fewer values than there are may satisfy the rules.
             found = replace(found, n_rows=found.n_found)

@@ -9,20 +9,19 @@ other columns tell of weekdays and hours stays. All parts of a table are cut fro
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import ArgumentError, ResourceError
+from syntabula.errors import ResourceError
 from syntabula.synthesizers.ruled_rows import Draw, joined_rows, place
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import MICROSECONDS, Date, Datetime, Identifier
-from syntabula.table.schema.schema import Schema
 
 _TIMES = 8
 """Times as many rows as are wanted, of which these are chosen."""
@@ -37,27 +36,6 @@ _RARE = 0.25
 """Share of the rows of a weekday or hour, relative to all, up to which it is rare."""
 
 
-def unique_columns(schema: Schema) -> dict[str, Date | Datetime]:
-    """Return the column that no two rows share, by its name, if there is one."""
-    return {n: c for n, c in schema.columns.items() if isinstance(c, Date | Datetime) and c.unique}
-
-
-def check_number(schema: Schema, n_rows: int) -> None:
-    """Refuse more rows than a column that no two rows share has values; raises ArgumentError."""
-    for name, column in unique_columns(schema).items():
-        if n_rows > most_rows(column):
-            raise ArgumentError(
-                f"column {name!r} is `unique` and has {most_rows(column):,} values between its bounds; draw at most so "
-                "many rows, or widen the bounds"
-            )
-
-
-def most_rows(column: Date | Datetime) -> int:
-    """Return how many values a column has between its bounds."""
-    first, last = column.grid()
-    return last - first + 1
-
-
 @dataclass(frozen=True, eq=False)
 class UniqueRows:
     """All rows of a table in the order of a column that no two of them share.
@@ -69,7 +47,7 @@ class UniqueRows:
         plain: Draws rows of the release, whatever they share, that satisfy the rules.
         codec: The release's codec, which numbers identifiers.
         rules: The rules, if there are any.
-        seed: Of all rows, so that parts agree.
+        generator: Returns the source of all rows, from the same seed for all parts of a table.
     """
 
     name: str
@@ -78,7 +56,7 @@ class UniqueRows:
     plain: Draw
     codec: Codec
     rules: RowRules | None
-    seed: int | None
+    generator: Callable[[], np.random.Generator]
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Return the rows from one position up to another, which the seed decides and not the generator.
@@ -89,9 +67,9 @@ class UniqueRows:
         columns, broken = self._rows
         if self.n_found < self.n_rows:
             raise ResourceError(
-                f"column {self.name!r} is `unique`, and only {self.n_found:,} of {self.n_rows:,} rows were found that have "
-                f"a value of their own and satisfy the rules; others break {rules_in_words(broken)}. Draw fewer rows, "
-                "widen the bounds, or leave out `unique`"
+                f"column {self.name!r} is `unique`, and only {self.n_found:,} of {self.n_rows:,} rows were found that "
+                f"have a value of their own and satisfy the rules; others break {rules_in_words(broken)}. Draw fewer "
+                "rows, widen the bounds, or leave out `unique`"
             )
         return {name: column.take(np.arange(start, stop)) for name, column in columns.items()}
 
@@ -103,7 +81,7 @@ class UniqueRows:
     @cached_property
     def _rows(self) -> tuple[dict[str, RawColumn], dict[str, float]]:
         """All rows that were found, in order, and the share of the last tried ones that broke each rule."""
-        rng, values = np.random.default_rng(self.seed), _Values.of(self.column)
+        rng, values = self.generator(), _Values.of(self.column)
         pieces: list[dict[str, RawColumn]] = []
         broken: dict[str, float] = {}
         missing = self.n_rows
