@@ -151,10 +151,13 @@ class TestSharedCells:
         records = Store(RANKS).records()
 
         for name, score in (("t4", "wasserstein [learned]"), ("d23", "wasserstein categorical")):
-            summary = summarize(find_study(f"synmeter-{name}"), records)
+            study = find_study(f"synmeter-{name}")
+            summary = summarize(study, records)
             assert shown_scores(summary) == [score]
             assert summary.main == score
-            assert sum(row.n for row in summary.rows) == 138
+            # Later seeds may be added to the store, and must be found too.
+            n_known = sum(cell.key in records for cell in study.cells)
+            assert sum(row.n for row in summary.rows) == n_known >= 138
             assert sum(score in row.means and score in row.paper for row in summary.rows) > 60
 
 

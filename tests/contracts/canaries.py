@@ -15,12 +15,14 @@ import numpy as np
 
 COUNT = 50
 TEXTS = tuple(f"Zq{i:02d}canary{(i * 7919 + 13) % 9973:04d}" for i in range(COUNT))
-NAMES = tuple(f"Vx{i:03d}person{(i * 6007 + 29) % 9967:04d}" for i in range(400))
+# So long that no new key of their shape, which may be found, is one of them.
+NAMES = tuple(f"Vx{i:03d}person{(i * 6007 + 29) * 982_451_653 % 10**12:012d}" for i in range(400))
 # Reals with all 53 bits in use, within the bounds of their column; no draw within a bin hits one of them.
 REALS = tuple(float(v) for v in np.random.default_rng(7731).uniform(0.0, 1000.0, COUNT))
 WHOLES = tuple(int(v) for v in np.random.default_rng(1377).integers(2**50, 2**52, COUNT))  # of 16 digits
 
-_TEXT = re.compile(rb"Zq\d{2}canary\d{4}|Vx\d{3}person\d{4}")
+_TEXT = re.compile(rb"Zq\d{2}canary\d{4}|Vx\d{3}person\d{12}")
+_KNOWN = {*TEXTS, *NAMES}
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{12,}={0,2}")
 
 
@@ -45,7 +47,8 @@ def _needles() -> list[tuple[str, bytes]]:
 def _search(part: bytes, needles: list[tuple[str, bytes]]) -> Iterator[str]:
     yield from (name for name, needle in needles if needle in part)
     # Without its zero bytes, text in UTF-16 looks like any other.
-    yield from (text.decode() for text in _TEXT.findall(part) + _TEXT.findall(part.replace(b"\0", b"")))
+    texts = {text.decode() for text in _TEXT.findall(part) + _TEXT.findall(part.replace(b"\0", b""))}
+    yield from texts & _KNOWN
     if part.startswith(b"\x93NUMPY"):
         values = np.lib.format.read_array(io.BytesIO(part), allow_pickle=False)
         if values.dtype == np.float32:

@@ -27,10 +27,10 @@ def test_units_are_those_of_the_records_that_could_be_encoded() -> None:
         table, units = limited(read(frame, SCHEMA), SCHEMA, bytes(32), limit_mb=100.0)
         assert isinstance(table, RawTable)
         codec = Codec.plan(SCHEMA, bins=8)
-        engine, _, kept = encoded(st.MST(), table, codec, units, strict=False, found=(), let_go=False)
-        assert isinstance(engine, MemoryEngine)
-        assert isinstance(kept, Units)
-        found.append(kept.words)
+        coded = encoded(st.MST(), table, codec, units, strict=False, found=(), let_go=False)
+        assert isinstance(coded.engine, MemoryEngine)
+        assert isinstance(coded.units, Units)
+        found.append(coded.units.words)
 
     assert found[0].size == 4
     assert (found[0] == found[1]).all()
