@@ -49,8 +49,7 @@ class Drawing:
     ) -> tuple[int, Draw]:
         """Return the number of rows, and what draws them; arguments and errors are those of `Release.sample`.
 
-        The seed, of all parts of a table, decides only what rows share: which values of a column without repetition
-        they have.
+        The seed is that of all parts of a table: rows of which no two share a value are drawn all at once.
         """
         if given is not None:
             if n is not None or where is not None:

@@ -112,7 +112,7 @@ class Release:
             DataError: If the given table cannot be read.
             ResourceError: If so many rows do not fit into memory, or the model is a network too wide for a junction
                 tree and either almost no row satisfies `where` or `given` is used, or fewer than one row in a thousand
-                satisfies the rules.
+                satisfies the rules, or rows with too few values of a `unique` column do.
 
         Examples:
             >>> import syntabula

@@ -9,19 +9,20 @@ other columns tell of weekdays and hours stays. All parts of a table are cut fro
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ResourceError
+from syntabula.synthesizers.free_values import FreeValues
 from syntabula.synthesizers.ruled_rows import Draw, joined_rows, place
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
-from syntabula.table.schema.columns import MICROSECONDS, Date, Datetime, Identifier
+from syntabula.table.schema.columns import Date, Datetime, Identifier
 
 _TIMES = 8
 """Times as many rows as are wanted, of which these are chosen."""
@@ -29,11 +30,6 @@ _MOST_TRIED = 200_000
 """Rows from which on no more are drawn than are wanted."""
 _ROUNDS = 12
 """Times that rows are drawn for values that are left, until all have one with which they satisfy the rules."""
-_WEEK = 7
-_FARTHEST = 26
-"""Weeks that a row moves at most to stay on its weekday or at its time of day, or to spare a rare one."""
-_RARE = 0.25
-"""Share of the rows of a weekday or hour, relative to all, up to which it is rare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +77,12 @@ class UniqueRows:
     @cached_property
     def _rows(self) -> tuple[dict[str, RawColumn], dict[str, float]]:
         """All rows that were found, in order, and the share of the last tried ones that broke each rule."""
-        rng, values = self.generator(), _Values.of(self.column)
+        rng, values = self.generator(), FreeValues.of(self.column)
         pieces: list[dict[str, RawColumn]] = []
         broken: dict[str, float] = {}
         missing = self.n_rows
         for number in range(_ROUNDS):
-            tried = self._tried(rng, times=1 if number else _TIMES)
+            tried = self._tried(rng, first=not number)
             chosen = values.chosen(self._points(tried), missing, rng)
             rows = {name: column.take(chosen) for name, column in tried.items()}
             points = self._points(rows)
@@ -101,14 +97,16 @@ class UniqueRows:
         columns = {name: column.take(order) for name, column in columns.items()}
         return columns | self._numbered(columns), broken
 
-    def _tried(self, rng: np.random.Generator, *, times: int) -> dict[str, RawColumn]:
+    def _tried(self, rng: np.random.Generator, *, first: bool) -> dict[str, RawColumn]:
         """Draw rows, never more at once than are wanted: keys of a pattern may not be enough for more."""
-        times = max(1, min(times, _MOST_TRIED // max(self.n_rows, 1)))
-        pieces = [self.plain(0, self.n_rows, rng)]
-        with warnings.catch_warnings():
-            # The first ones have said what there is to say of the release.
-            warnings.simplefilter("ignore")
-            pieces += [self.plain(0, self.n_rows, rng) for _ in range(times - 1)]
+        times = max(1, min(_TIMES, _MOST_TRIED // max(self.n_rows, 1))) if first else 1
+        pieces = []
+        for number in range(times):
+            with warnings.catch_warnings():
+                if number or not first:
+                    # The first ones have said what there is to say of the release.
+                    warnings.simplefilter("ignore")
+                pieces.append(self.plain(0, self.n_rows, rng))
         return joined_rows(pieces)
 
     def _points(self, rows: Mapping[str, RawColumn]) -> NDArray[np.int64]:
@@ -158,119 +156,3 @@ class UniqueRows:
             for name, column in schema.columns.items()
             if isinstance(column, Identifier)
         }
-
-
-@dataclass(frozen=True, eq=False)
-class _Values:
-    """The points of a column that no two rows share, and which of them have a row.
-
-    Attributes:
-        first: The first point.
-        last: The last point.
-        steps: Points of a week, a day and an hour, as far as there are so many in it; 1 at the end.
-        kind: Points of a weekday or an hour, of which as many rows are chosen as there are in those that were drawn.
-        taken: The points that have a row.
-        rare: The weekdays or hours of the week that few rows have, which are the last to be filled.
-    """
-
-    first: int
-    last: int
-    steps: tuple[int, ...]
-    kind: int
-    taken: set[int] = field(default_factory=set)
-    rare: set[int] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, column: Date | Datetime) -> _Values:
-        """Return those of a column, of which none has a row yet."""
-        first, last = column.grid()
-        if isinstance(column, Date):
-            return cls(first, last, (_WEEK, 1) if column.resolution == "day" else (1,), 1)
-        length = MICROSECONDS[column.resolution]
-        day, hour = (MICROSECONDS[name] // length or 1 for name in ("day", "hour"))
-        return cls(first, last, tuple(dict.fromkeys((_WEEK * day, day, hour, 1))), hour)
-
-    def chosen(self, points: NDArray[np.int64], n_rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Return which of some rows [n] to take; those come first whose points are free."""
-        if not self.taken:
-            counts = np.bincount(self._kinds(points), minlength=self.steps[0] // self.kind)
-            self.rare.update(np.flatnonzero(counts < _RARE * counts.mean()).tolist())
-        free = np.fromiter((point not in self.taken for point in points.tolist()), np.bool_, points.size)
-        some = self._even(points, np.flatnonzero(free), n_rows, rng)
-        return np.concatenate([some, self._even(points, np.flatnonzero(~free), n_rows - some.size, rng)])
-
-    def _even(
-        self, points: NDArray[np.int64], rows: NDArray[np.intp], n_rows: int, rng: np.random.Generator
-    ) -> NDArray[np.intp]:
-        """Return some of these rows, as many of each kind and each part of the range as in proportion."""
-        ordered = rows[np.lexsort((points[rows], self._kinds(points[rows])))]
-        n_chosen = min(n_rows, rows.size)
-        # A random start, so that each row is chosen as often as any other.
-        places = (np.arange(n_chosen) + rng.random()) * (rows.size / max(n_chosen, 1))
-        return ordered[np.minimum(places.astype(np.intp), max(rows.size - 1, 0))]
-
-    def _kinds(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
-        return points % self.steps[0] // self.kind
-
-    def apart(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return free points for some [n]: their own for the first row there, or else the nearest."""
-        found, taken, surplus = points.copy(), set(self.taken), []
-        for row, point in enumerate(points.tolist()):
-            if point in taken:
-                surplus.append(row)
-            taken.add(point)
-        # Only a week leads to the same weekday and time, which may be rare.
-        moves = [(step, number > 0) for number, step in enumerate(self.steps)]
-        searches = [_Search(self, taken, step, spares) for step, spares in (*moves, (1, False))]
-        for row in surplus:
-            found[row] = self._nearest(int(points[row]), searches)
-            taken.add(int(found[row]))
-        return found
-
-    def _nearest(self, point: int, searches: Sequence[_Search]) -> int:
-        for search in searches:
-            nearest = search.nearest(point)
-            is_last = search is searches[-1]
-            if nearest is not None and (is_last or abs(nearest - point) <= _FARTHEST * self.steps[0]):
-                return nearest
-        raise AssertionError("there are as many points as rows")
-
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Finds free points some steps from others.
-
-    Attributes:
-        values: The points.
-        taken: Those that are not free; more may be added, but none removed.
-        step: The step.
-        spares_rare: Whether rare weekdays or hours are passed over.
-    """
-
-    values: _Values
-    taken: set[int]
-    step: int
-    spares_rare: bool
-    _jumps: tuple[dict[int, int], dict[int, int]] = field(default_factory=lambda: ({}, {}))
-
-    def nearest(self, point: int) -> int | None:
-        """Return the free point nearest to another one; None if there is none."""
-        ways = zip((self.step, -self.step), self._jumps, strict=True)
-        found = [end for way, jumps in ways if self._inside(end := self._end(point, way, jumps))]
-        return min(found, key=lambda end: abs(end - point), default=None)
-
-    def _end(self, point: int, way: int, jumps: dict[int, int]) -> int:
-        """Return the first free point in one direction, or one beyond the bounds."""
-        passed, at = [], point
-        while self._inside(at) and (at in self.taken or (self.spares_rare and self._is_rare(at))):
-            passed.append(at)
-            at = jumps.get(at, at + way)
-        # What is passed over once need not be again.
-        jumps.update(dict.fromkeys(passed, at))
-        return at
-
-    def _inside(self, point: int) -> bool:
-        return self.values.first <= point <= self.values.last
-
-    def _is_rare(self, point: int) -> bool:
-        return point % self.values.steps[0] // self.values.kind in self.values.rare
