@@ -341,6 +341,16 @@ class TestArguments:
             assert ran.code == 2, ran.err
             assert ran.err.startswith("error: ")
 
+    def test_more_rows_than_a_unique_column_has_values_are_exit_2_before_any_fit(self, folder, run, no_fit):
+        days = "  day: {kind: date, lower: 2021-01-01, upper: 2021-12-31, unique: true}\n"
+        (folder / "schema.yaml").write_text("version: 1\ncolumns:\n" + days, encoding="utf-8")
+        (folder / "people.csv").write_text("day\n2021-03-01\n", encoding="utf-8")
+
+        ran = run(*WITH_SCHEMA, "--rows", 1_000)
+
+        assert ran.code == 2
+        assert "column 'day' is `unique` and has 365 values" in ran.err
+
     def test_a_near_miss_of_a_method_is_suggested(self, folder, run):
         assert "did you mean 'mst'" in run(*WITH_SCHEMA, "--method", "mts").err
 

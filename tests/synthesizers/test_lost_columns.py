@@ -11,6 +11,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import RuleWarning
+from syntabula.synthesizers.drawing import Drawing
 
 
 def table(n: int) -> pd.DataFrame:
@@ -45,14 +46,14 @@ class TestLostColumns:
 
     def test_the_rows_that_judge_bring_no_warnings(self, monkeypatch: pytest.MonkeyPatch) -> None:
         release = st.Independent(epsilon=8.0, seed=0).fit(table(3_000))
-        draw, drawn = st.Release.sample_columns, []
+        draw, drawn = Drawing.rows, []
 
-        def warned(self: st.Release, n: int, **options: object) -> object:
+        def warned(self: Drawing, start: int, stop: int, rng: np.random.Generator) -> object:
             warnings.warn("of these rows", RuleWarning, stacklevel=1)
-            drawn.append(n)
-            return draw(self, n, **options)
+            drawn.append(stop - start)
+            return draw(self, start, stop, rng)
 
-        monkeypatch.setattr(st.Release, "sample_columns", warned)
+        monkeypatch.setattr(Drawing, "rows", warned)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert release.lost_columns() == release.lost_columns()
@@ -117,7 +118,7 @@ class TestEmptyCategories:
 
     def test_they_take_no_draw(self, monkeypatch: pytest.MonkeyPatch) -> None:
         release = st.Independent(epsilon=0.5, seed=3).fit(self.frame(), st.Schema(COLUMNS))
-        monkeypatch.setattr(st.Release, "sample_columns", None)
+        monkeypatch.setattr(Drawing, "rows", None)
 
         assert release.empty_categories()["sort"] == 2
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import ArgumentError, SchemaError
+from syntabula.errors import ArgumentError, ResourceError, SchemaError
 from syntabula.table.draft import draft_schema
 
 N = 700
@@ -64,16 +64,79 @@ def test_more_rows_than_values_are_refused_and_by_default_not_drawn(release: st.
     assert len(full.sample(seed=0)) <= 730
 
 
+def test_rows_follow_the_seed_and_single_ones_lie_anywhere(release: st.Release) -> None:
+    assert release.sample(300, seed=1).equals(release.sample(300, seed=1))
+    assert not release.sample(300, seed=1).equals(release.sample(300, seed=2))
+    # Of two rows, neither is always of the middle of its half.
+    singles = pd.concat([release.sample(1, seed=seed) for seed in range(40)])["day"]
+    assert singles.max() - singles.min() > pd.Timedelta(500, unit="D")
+
+
 def test_parts_of_a_table_agree_and_a_file_keeps_it(release: st.Release, tmp_path: Path) -> None:
     release.save(tmp_path / "r.syn")
     loaded = st.load(tmp_path / "r.syn")
-    draw = loaded._drawing.prepared(500, None, None)[1]
+    one, other = tmp_path / "one", tmp_path / "other"
 
-    days = np.concatenate(
-        [draw(a, a + 100, np.random.default_rng(a))["day"].values for a in range(0, 500, 100)]
+    loaded.sample_to(one, 500, seed=3, parts=5)
+    for part in (4, 2, 5, 1, 3):
+        release.sample_to(other, 500, seed=3, parts=5, part=part)
+
+    files = sorted(one.iterdir())
+    whole = pd.concat([pd.read_parquet(file) for file in files])
+    assert len(files) == 5
+    assert len(whole) == 500
+    assert whole["day"].is_unique
+    assert whole["day"].is_monotonic_increasing
+    for file in files:
+        assert pd.read_parquet(file).equals(pd.read_parquet(other / file.name))
+
+
+def test_other_columns_keep_what_weekdays_tell_of_them() -> None:
+    days = pd.bdate_range("2018-01-01", periods=1_000)
+    noise = np.random.default_rng(0).normal(0, 0.5, days.size)
+    frame = pd.DataFrame({"day": days, "y": np.clip(days.weekday + noise, -3, 8).round(2)})
+    day = st.Date(days[0].date(), days[-1].date(), unique=True)
+    weekly = st.MST(epsilon=10.0, seed=0).fit(
+        frame, st.Schema({"day": day, "y": st.Numeric(-3, 8, decimals=2)})
     )
 
-    assert np.unique(days).size == 500
+    drawn = weekly.sample(1_000, seed=1)
+
+    assert drawn["day"].is_unique
+    weekdays = drawn["day"].dt.weekday
+    # Days that were chosen apart from their rows had 0 and .08.
+    assert np.corrcoef(weekdays, drawn["y"])[0, 1] > 0.7
+    assert (weekdays > 4).mean() < 0.05
+
+
+def test_times_keep_their_minutes_and_what_hours_tell() -> None:
+    at = pd.date_range("2022-01-01", "2022-04-30 23:30", freq="30min")
+    at = at[(at.hour > 6) & (at.hour < 20)]
+    y = (at.hour + np.random.default_rng(0).normal(0, 1, at.size)).round(1)
+    moment = st.Datetime(at[0].to_pydatetime(), at[-1].to_pydatetime(), resolution="minute", unique=True)
+    schema = st.Schema({"at": moment, "y": st.Numeric(0, 30, decimals=1)})
+    hourly = st.MST(epsilon=10.0, seed=0).fit(pd.DataFrame({"at": at, "y": y}), schema)
+
+    drawn = hourly.sample(2_000, seed=1)
+
+    assert drawn["at"].is_unique
+    assert drawn["at"].dt.minute.isin([0, 30]).mean() > 0.9
+    assert np.corrcoef(drawn["at"].dt.hour, drawn["y"])[0, 1] > 0.7
+
+
+def test_few_keys_and_found_columns_stand_beside_it() -> None:
+    frame = table().assign(key=[f"{i:03d}" for i in range(N)], sort=["a", "b"] * (N // 2))
+    declared = schema().with_column("key", st.Identifier(pattern=r"\d{3}"))
+    found = st.Independent(epsilon=5.0, delta=1e-6, seed=0).fit(
+        frame, st.Schema(declared.columns, others="find")
+    )
+
+    drawn = found.sample(N, seed=1)
+
+    assert drawn["day"].is_unique
+    assert drawn["key"].is_unique
+    # Judged by more rows than there are days.
+    assert found.lost_columns() == []
 
 
 def test_with_rules_too() -> None:
@@ -85,6 +148,43 @@ def test_with_rules_too() -> None:
 
     assert drawn["day"].is_unique
     assert (drawn["month"] == drawn["day"].dt.month).all()
+
+
+def test_rows_that_break_a_rule_are_drawn_anew_with_the_values_left() -> None:
+    frame = table(730)
+    frame = frame[frame["day"].dt.weekday < 5]
+    ruled = st.MST(epsilon=5.0, seed=0).fit(
+        frame, st.Schema(schema().columns, rules=st.Rules(require=["isodow(day) <= 5"]))
+    )
+
+    for n in (None, 500, 521):
+        drawn = ruled.sample(n, seed=1)
+
+        assert len(drawn) == n or (n is None and len(drawn) > 480)
+        assert drawn["day"].is_unique
+        assert (drawn["day"].dt.weekday < 5).all()
+    with pytest.raises(ResourceError, match="only 521 of 600 rows were found") as refused:
+        ruled.sample(600, seed=1)
+    assert "given" not in str(refused.value)
+
+
+@pytest.mark.parametrize("order", [[["start", "day", "end"]], [["start", "end"], ["start", "day"]]])
+def test_what_is_in_an_order_with_it_moves_along(order: list[list[str]]) -> None:
+    frame, rng = table(600), np.random.default_rng(1)
+    for name, way in (("start", -1), ("end", 1)):
+        frame[name] = frame["day"] + way * pd.to_timedelta(rng.integers(0, 6, 600), unit="D")
+    # Narrower than the day's, so that the order would be learned from them.
+    low, high = dt.date(2021, 1, 20), dt.date(2022, 12, 1)
+    frame = frame[(frame["start"] >= pd.Timestamp(low)) & (frame["end"] <= pd.Timestamp(high))]
+    others = {name: st.Date(low, high) for name in ("start", "end")}
+    columns = schema().columns | others
+    ruled = st.MST(epsilon=5.0, seed=0).fit(frame, st.Schema(columns, rules=st.Rules(order=order)))
+
+    drawn = ruled.sample(500, seed=1)
+
+    assert drawn["day"].is_unique
+    assert (drawn["day"] - drawn["start"]).dt.days.between(0, 12).all()
+    assert (drawn["start"] <= drawn["end"]).all()
 
 
 def test_a_draft_proposes_it_where_chance_would_repeat_values() -> None:
@@ -110,3 +210,5 @@ def test_declarations_that_cannot_hold_are_refused() -> None:
     day = st.Date(FIRST, LAST, unique=True)
     with pytest.raises(SchemaError, match="columns 'a', 'b': at most one column can be `unique`"):
         st.Schema({"a": day, "b": day})
+    with pytest.raises(SchemaError, match="derive computes column 'day', which is `unique`"):
+        st.Schema({"day": day, "other": st.Date(FIRST, LAST)}, rules=st.Rules(derive={"day": "other"}))

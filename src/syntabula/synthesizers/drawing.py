@@ -8,7 +8,8 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ from syntabula.errors import ArgumentError, DataError, ResourceError
 from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
-from syntabula.table.raw import Origin, RawColumn, RawTable
+from syntabula.table.raw import Origin, RawColumn
+from syntabula.table.schema.unique_columns import check_number, most_rows, unique_columns
 
 if TYPE_CHECKING:
     from syntabula.table.rules.row_rules import RowRules
@@ -42,14 +44,19 @@ class Drawing:
     model: Model
     rules: RowRules | None
 
-    def prepared(self, n: object, where: Mapping[str, Any] | None, given: Any) -> tuple[int, Draw]:
-        """Return the number of rows, and what draws them; arguments and errors are those of `Release.sample`."""
+    def prepared(
+        self, n: object, where: Mapping[str, Any] | None, given: Any, seed: int | None
+    ) -> tuple[int, Draw]:
+        """Return the number of rows, and what draws them; arguments and errors are those of `Release.sample`.
+
+        The seed is that of all parts of a table: rows of which no two share a value are drawn all at once.
+        """
         if given is not None:
             if n is not None or where is not None:
                 raise ArgumentError("given already defines the rows to draw; leave out n and where")
             return self._completed(given)
         if where is None:
-            return self._unconditioned(n)
+            return self._unconditioned(n, seed)
         if self.rules is not None:
             from syntabula.synthesizers.ruled_conditions import satisfying
 
@@ -78,17 +85,26 @@ class Drawing:
         completion = Completion.of(self.codec, self.model, given)
         return completion.n_rows, as_spelled(completion.draw, completion.columns, given, self.codec.schema)
 
-    def _unconditioned(self, n: object) -> tuple[int, Draw]:
-        """Return a number of rows, and what draws them; a column without repetition is chosen first."""
-        total, columns = max(0, round(self.model.total)), self.codec.schema.columns
-        unique = next((name for name, column in columns.items() if getattr(column, "unique", False)), None)
-        if unique is None:
+    def _unconditioned(self, n: object, seed: int | None) -> tuple[int, Draw]:
+        """Return a number of rows, and what draws them."""
+        schema = self.codec.schema if self.rules is None else self.rules.schema
+        total = max(0, round(self.model.total))
+        unique = unique_columns(schema)
+        if not unique:
             return _checked_rows(total if n is None else n), self.rows
-        from syntabula.synthesizers.unique_values import most_rows, unique_values
+        from syntabula.synthesizers.unique_values import UniqueRows
 
-        n_rows = _checked_rows(min(total, most_rows(self.codec, unique)) if n is None else n)
-        values = unique_values(self.codec, self.model, unique, n_rows, generator(0))
-        return self._completed(RawTable({unique: values}, n_rows, Origin("pandas", {})))
+        ((name, column),) = unique.items()
+        n_rows = _checked_rows(min(total, most_rows(column)) if n is None else n)
+        check_number(schema, n_rows)
+        if n_rows > ROWS_AT_ONCE:
+            # They are drawn all at once.
+            check_memory(n_rows, tried_rows(self.rows, n_rows, generator(0)))
+        found = UniqueRows(name, column, n_rows, self.rows, self.codec, self.rules, partial(generator, seed))
+        while n is None and self.rules is not None and found.n_found < found.n_rows:
+            # Fewer values than there are may satisfy the rules.
+            found = replace(found, n_rows=found.n_found)
+        return found.n_rows, found.draw
 
     def rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""

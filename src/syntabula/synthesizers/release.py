@@ -84,10 +84,9 @@ class Release:
 
         Conditions are exact: rows follow the release's distribution given them. Of sets of records (PrivSyn, Private-GSD)
         those that satisfy them are drawn. ARGN, Synthpop, diffusion and networks too wide for a junction tree draw rows
-        until enough do. If few or no records do, a ConditionWarning is issued.
-
-        If the schema has rules, every row satisfies them: one that does not gets other values within its codes, or is
-        drawn anew, as are rows for conditions on computed columns. A RuleWarning says if they are more than a tenth.
+        until enough do. If few or no records do, a ConditionWarning is issued. If the schema has rules, every row
+        satisfies them: one that does not gets other values within its codes, or is drawn anew, as are rows for
+        conditions on computed columns. A RuleWarning says if they are more than a tenth.
 
         Args:
             n: Number of rows; by default the noisy estimate of the original's, or of its records that satisfy `where`.
@@ -97,9 +96,9 @@ class Release:
                 ... for anything but missing. Lists may hold ranges, comparisons and None. Days and times may be
                 text, in the column's format or ISO 8601. In a column of times, a day stands for the whole day.
             given: A table, as `fit` takes, with values of some columns. The result has one row for each of its rows,
-                in the same order: given values are kept, and the other columns are drawn conditionally. A missing
-                cell counts as the value "missing"; identifiers are kept and have no effect on the draw. The
-                guarantee does not cover this table, whose values are in the result.
+                in the same order: given values are kept, and the other columns are drawn conditionally. A missing cell
+                counts as "missing"; identifiers are kept and have no effect on the draw. As with `where`, a column that
+                is `unique` may repeat values. The guarantee does not cover this table, whose values are in the result.
             seed: Makes the draw repeatable; the guarantee does not depend on it.
 
         Returns:
@@ -113,7 +112,7 @@ class Release:
             DataError: If the given table cannot be read.
             ResourceError: If so many rows do not fit into memory, or the model is a network too wide for a junction
                 tree and either almost no row satisfies `where` or `given` is used, or fewer than one row in a thousand
-                satisfies the rules.
+                satisfies the rules, or rows with too few values of a `unique` column do.
 
         Examples:
             >>> import syntabula
@@ -174,7 +173,7 @@ class Release:
             if part is not None:
                 raise ArgumentError("part needs parts, the number of all parts; give both")
             self._format(place)
-            rows, draw = self._drawing.prepared(n, where, given)
+            rows, draw = self._drawing.prepared(n, where, given, seed)
             self._write(place, draw, range(rows), generator(seed))
             return rows
         from syntabula.table.files.row_parts import RowPart, checked_parts, folder_of_parts
@@ -182,7 +181,7 @@ class Release:
         of, numbers = checked_parts(parts, part)
         common = common_seed(seed)
         self._format(RowPart(1, of, 0).file(place))
-        rows, draw = self._drawing.prepared(n, where, given)
+        rows, draw = self._drawing.prepared(n, where, given, common)
         wanted = [RowPart(number, of, rows) for number in numbers]
         with folder_of_parts(place, wanted[0]):
             first = wanted[0].file(place)
@@ -190,7 +189,7 @@ class Release:
             for position, one in enumerate(wanted):
                 if position and self.rules is not None and where is not None:
                     # How many rows to try was learned from the parts before, which another machine does not draw.
-                    _, draw = self._drawing.prepared(rows, where, given)
+                    _, draw = self._drawing.prepared(rows, where, given, common)
                 own = range(one.start, one.stop)
                 self._write(one.file(place), draw, own, one.generator(common), checked=True)
         return sum(one.stop - one.start for one in wanted)
@@ -225,15 +224,15 @@ class Release:
         from syntabula.table.files.row_parts import checked_parts
 
         of, _ = checked_parts(parts, None)
-        rows, _ = self._drawing.prepared(n, where, None)
         common = common_seed(seed)
+        rows, _ = self._drawing.prepared(n, where, None, common)
         return spark_frame(self, session, rows, parts=of, where=where, seed=common, load=load)
 
     def rows_of(
         self, part: RowPart, *, where: Mapping[str, Any] | None = None, seed: int
     ) -> Iterator[dict[str, RawColumn]]:
         """Yield the rows of a part in pieces, as raw columns: those that `sample_to` writes with the same seed."""
-        _, draw = self._drawing.prepared(part.rows, where, None)
+        _, draw = self._drawing.prepared(part.rows, where, None, seed)
         return pieces(draw, range(part.start, part.stop), part.generator(seed))
 
     def _write(
@@ -268,7 +267,7 @@ class Release:
         seed: int | None = None,
     ) -> dict[str, RawColumn]:
         """Draw a synthetic table as raw columns, in schema order; see `sample`."""
-        rows, draw = self._drawing.prepared(n, where, given)
+        rows, draw = self._drawing.prepared(n, where, given, seed)
         return whole(draw, rows, generator(seed))
 
     def probability(self, where: Mapping[str, Any]) -> float:
@@ -321,7 +320,8 @@ class Release:
 
         columns = {name: self.schema[name] for name in self.privacy.columns_of("private")}
         noisy = self.privacy.budget.currency != "none"
-        return FoundColumns(columns, self.codec, self.model, noisy, lambda n: self.sample_columns(n, seed=0))
+        draw = self._drawing.rows
+        return FoundColumns(columns, self.codec, self.model, noisy, lambda n: whole(draw, n, generator(0)))
 
     def empty_categories(self) -> dict[str, int]:
         """Return how many declared categories of a column never come out as noise hides them, where any does not."""

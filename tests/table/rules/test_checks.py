@@ -144,3 +144,7 @@ def test_an_order_is_learned_from_its_narrowest_column_in_both_directions():
         "left": Distance(("start",), upwards=True),
         "birth": Distance(("start",), upwards=False),
     }
+    # What no two rows share moves, and takes along what is a distance from it.
+    unique = Date(dt.date(1900, 1, 1), DAY, unique=True)
+    changed = Schema({"birth": unique, "left": left}, rules=Rules(order=[["birth", "left"]]))
+    assert changed.compiled_rules.distances == {"left": Distance(("birth",), upwards=True)}

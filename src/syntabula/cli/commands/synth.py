@@ -78,6 +78,10 @@ def synth(
     check_rows(rows, out)
     check_table_file(out)
     schema = request.schema()
+    if rows is not None and schema is not None:
+        from syntabula.table.schema.unique_columns import check_number
+
+        check_number(schema, rows)
     run = FilesOfRun.of(request, table, schema, strict=strict)
     outputs = {"--out": out, "--save": save, "--statement": statement}
     written = run.among(outputs.values()) if resume else set()

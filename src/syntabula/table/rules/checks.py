@@ -125,6 +125,12 @@ def _check_named(rules: Rules, columns: Mapping[str, Column]) -> None:
             if isinstance(columns[name], Identifier):
                 raise SchemaError(_of_identifier(kind, name))
             _check_values(kind, name, columns[name])
+    for name in rules.derive:
+        if getattr(columns[name], "unique", False):
+            raise SchemaError(
+                f"rules: derive computes column {name!r}, which is `unique`: its values follow from other columns and "
+                "may repeat; leave out `unique`, or declare a column that it is computed from as `unique`"
+            )
     for chain in rules.order:
         _check_chain(chain, columns)
     for names in rules.together:

@@ -68,9 +68,9 @@ def check_distances(distances: Mapping[str, Distance], rules: Rules, columns: Ma
 def distances_of(rules: Rules, columns: Mapping[str, Column], windows: StatedWindows) -> dict[str, Distance]:
     """Return the columns that are learned as distances, each after those that it is a distance from.
 
-    The first order that names a column decides. An order is learned from its narrowest column on, in both directions: a
-    distance from a wide one, such as from a day of birth to a stay in hospital, would lead beyond the bounds of a narrow
-    one. Where rules bound the distance, its bounds are theirs.
+    The first order that names a column decides. An order is learned from its narrowest column on, or from one that is
+    `unique`, in both directions: a distance from a wide one, such as from a day of birth to a stay in hospital, would
+    lead beyond the bounds of a narrow one. Where rules bound the distance, its bounds are theirs.
 
     Raises:
         SchemaError: If orders form a cycle.
@@ -154,7 +154,7 @@ def in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance
         if not learned or not _differ_within_64_bits([columns[n] for n in learned]):
             continue
         anchor = next((n for n in learned if n in found), None) or min(
-            learned, key=lambda n: _width(columns[n])
+            learned, key=lambda n: _preference(columns[n])
         )
         found.setdefault(anchor, None)
         middle = learned.index(anchor)
@@ -175,7 +175,7 @@ def add_near(
     """
     if not _differ_within_64_bits([columns[window.first], columns[window.last]]):
         return
-    pair = sorted((window.first, window.last), key=lambda n: (n not in found, _width(columns[n])))
+    pair = sorted((window.first, window.last), key=lambda n: (n not in found, *_preference(columns[n])))
     for anchor, other in (pair, pair[::-1]):
         if other not in found and _is_there(anchor, other, rules, columns):
             found.setdefault(anchor, None)
@@ -225,6 +225,11 @@ def _order_cycle(names: Sequence[str]) -> str:
     )
 
 
-def _width(column: Column) -> float:
+def _preference(column: Column) -> tuple[bool, float]:
+    """Return what sorts columns by how well others are learned as distances from them, the best first.
+
+    Values that no two rows share move apart once rows are drawn, and what is a distance from them moves along.
+    """
     assert isinstance(column, Ordered)
-    return float(bound_as_number(column, "upper") - bound_as_number(column, "lower"))
+    shared = not getattr(column, "unique", False)
+    return shared, float(bound_as_number(column, "upper") - bound_as_number(column, "lower"))
