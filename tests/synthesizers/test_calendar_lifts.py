@@ -80,6 +80,23 @@ def test_times_that_rise_together_follow_other_columns_too():
     assert apart.abs().median() < without + 0.5
 
 
+def test_weekdays_of_days_that_rise_with_another_column_are_followed():
+    rng = np.random.default_rng(3)
+    days = rng.integers(0, 1_460, 6_000)
+    day = pd.Series(pd.Timestamp("2020-01-06") + pd.to_timedelta(days, unit="D")).astype("datetime64[s]")
+    sold = np.round(days % 7 + rng.normal(0, 0.5, 6_000), 1)
+    frame = pd.DataFrame(
+        {"day": day, "sold": sold, "price": np.round(days / 10 + rng.uniform(-17, 17, 6_000), 1)}
+    )
+
+    drawn = st.MST(epsilon=5.0, delta=1e-6, seed=1).fit(frame).sample(6_000, seed=1)
+
+    found = pd.to_datetime(drawn["day"])
+    # .97 and .97 in the table.
+    assert found.dt.day_of_week.corr(drawn["sold"].astype(float)) > 0.8
+    assert (found - found.min()).dt.days.corr(drawn["price"].astype(float)) > 0.9
+
+
 def test_a_release_keeps_them(tmp_path):
     release = st.MST(epsilon=3.0, delta=1e-6, seed=1).fit(visits(4_000))
     assert {lift.column for lift in release.codec.lifts["at"].lifts} >= {"place"}

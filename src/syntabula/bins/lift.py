@@ -142,7 +142,8 @@ class Lifts:
             within: How values lie within the bins.
             codes: Each lift's codes of the other column [n].
             rng: Source of ordinary randomness.
-            days_stay: Whether points stay on their days, or within a day of them, and only times of day are drawn again.
+            days_stay: Whether points stay on their days, or in the week around them if weekdays are told, as these follow
+                other columns already.
         """
         known, bounded = (
             Bins((bins.edges[0], *cuts, bins.edges[-1]), integer=True) for cuts in (self.cuts, self._bounds)
@@ -154,11 +155,10 @@ class Lifts:
         model_bin = _wide_bins(bounded, self.cuts)[held]
         edges, day = np.array(bounded.edges, dtype=np.int64), within.days.cells * within.days.length
         for calendar in dict.fromkeys(lift.calendar for lift in self.lifts):
-            if calendar == "weekday" and days_stay:
-                continue
             has_choice = with_all_kinds(known, within.days, calendar)[model_bin]
             pairs = [pair for pair in zip(self.lifts, codes, strict=True) if pair[0].calendar == calendar]
             of_calendars.append(_Chances.of(calendar, pairs, has_choice))
+        of_weekdays = any(chances.calendar == "weekday" for chances in of_calendars)
         rows = np.arange(points.size)
         for _ in range(_ROUNDS):
             chance, times = np.ones(rows.size), _all_kinds(within.days, found[rows])
@@ -170,7 +170,9 @@ class Lifts:
             if not days_stay:
                 found[rows] = within.within(bins, self._parts(wide, index[rows], rng), rng)
                 continue
-            drawn, low, high = within.on_same_days(found[rows], rng), edges[held[rows]], edges[held[rows] + 1]
+            # Of the week around it where weekdays are told.
+            drawn = within.near(points[rows], rng, days=3 if of_weekdays else 0)
+            low, high = edges[held[rows]], edges[held[rows] + 1]
             # A bin that begins at noon holds the mornings of the days after its first one.
             drawn += day * ((drawn < low).astype(np.int64) - (drawn >= high))
             inside = (drawn >= low) & (drawn < high)

@@ -182,10 +182,12 @@ class RhythmOfDays:
         drawn[rows] = np.clip(self._points(masses, rng), edges[low], edges[high] - 1)
         return drawn
 
-    def on_same_days(self, points: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw a point of each point's day [n]."""
+    def near(self, points: NDArray[np.int64], rng: np.random.Generator, *, days: int) -> NDArray[np.int64]:
+        """Draw a point of each point's day [n], or of so many days before or after it, as likely as each is."""
         day, _, _ = self.days.places(points)
-        return self._points(self.before_days[day] + self._likely[day] * rng.random(day.size), rng)
+        first = self.before_days[np.maximum(day - days, 0)]
+        last = self.before_days[np.minimum(day + days + 1, self.days.size)]
+        return self._points(first + (last - first) * rng.random(day.size), rng)
 
     def masses(self, bins: Bins) -> NDArray[np.float64]:
         """Return how likely values of each bin are, up to a common factor [bins]."""
