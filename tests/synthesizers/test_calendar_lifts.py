@@ -80,6 +80,7 @@ def test_times_that_rise_together_follow_other_columns_too():
     assert apart.abs().median() < without + 0.5
 
 
+@pytest.mark.filterwarnings("ignore::syntabula.errors.DomainWarning")
 def test_weekdays_of_days_that_rise_with_another_column_are_followed():
     rng = np.random.default_rng(3)
     days = rng.integers(0, 1_460, 6_000)

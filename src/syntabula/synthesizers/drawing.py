@@ -23,7 +23,7 @@ from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.raw import Origin, RawColumn
-from syntabula.table.schema.unique_columns import check_number, most_rows, unique_columns
+from syntabula.table.schema.schema import check_number, most_rows, unique_columns
 
 if TYPE_CHECKING:
     from syntabula.table.rules.row_rules import RowRules

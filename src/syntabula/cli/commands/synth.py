@@ -79,7 +79,7 @@ def synth(
     check_table_file(out)
     schema = request.schema()
     if rows is not None and schema is not None:
-        from syntabula.table.schema.unique_columns import check_number
+        from syntabula.table.schema.schema import check_number
 
         check_number(schema, rows)
     run = FilesOfRun.of(request, table, schema, strict=strict)

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from syntabula._arguments import count, near, shown
-from syntabula.errors import ObservedDomainError, SchemaError
+from syntabula.errors import ArgumentError, ObservedDomainError, SchemaError
 from syntabula.table.schema.column_base import declare, left_out
-from syntabula.table.schema.columns import Column, ColumnBase, Identifier, Provenance
+from syntabula.table.schema.columns import Column, ColumnBase, Date, Datetime, Identifier, Provenance
 from syntabula.table.schema.file import document_of, fields_of_document, read_schema, write_document
 
 if TYPE_CHECKING:
@@ -356,3 +356,24 @@ def listed(names: Sequence[str], most: int = 10) -> str:
 def columns_listed(names: Sequence[str]) -> str:
     """Return "column" or "columns", and their names."""
     return f"{'column' if len(names) == 1 else 'columns'} {listed(names)}"
+
+
+def unique_columns(schema: Schema) -> dict[str, Date | Datetime]:
+    """Return the column that no two rows share, by its name, if there is one."""
+    return {n: c for n, c in schema.columns.items() if isinstance(c, Date | Datetime) and c.unique}
+
+
+def check_number(schema: Schema, n_rows: int) -> None:
+    """Refuse more rows than a column that no two rows share has values; raises ArgumentError."""
+    for name, column in unique_columns(schema).items():
+        if n_rows > most_rows(column):
+            raise ArgumentError(
+                f"column {name!r} is `unique` and has {most_rows(column):,} values between its bounds; draw at most so "
+                "many rows, or widen the bounds"
+            )
+
+
+def most_rows(column: Date | Datetime) -> int:
+    """Return how many values a column has between its bounds."""
+    first, last = column.grid()
+    return last - first + 1
