@@ -93,7 +93,8 @@ class TestRows:
         )
         release = st.MST(epsilon=5.0, seed=1).fit(persons, schema)
 
-        release.sample_to(tmp_path / "t.csv", 100, seed=3, parts=7)
+        # A path may be text.
+        release.sample_to(str(tmp_path / "t.csv"), 100, seed=3, parts=7)
         release.sample_to(tmp_path / "whole.csv", 100, seed=3)
 
         assert frame(tmp_path / "t.csv")["key"].equals(pd.read_csv(tmp_path / "whole.csv")["key"])

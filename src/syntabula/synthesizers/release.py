@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -178,20 +179,19 @@ class Release:
             return rows
         from syntabula.table.files.row_parts import RowPart, checked_parts, folder_of_parts
 
-        of, numbers = checked_parts(parts, part)
-        common = common_seed(seed)
-        self._format(RowPart(1, of, 0).file(place))
+        (of, numbers), common, folder = checked_parts(parts, part), common_seed(seed), Path(place)
+        self._format(RowPart(1, of, 0).file(folder))
         rows, draw = self._drawing.prepared(n, where, given, common)
         wanted = [RowPart(number, of, rows) for number in numbers]
-        with folder_of_parts(place, wanted[0]):
-            first = wanted[0].file(place)
+        with folder_of_parts(folder, wanted[0]):
+            first = wanted[0].file(folder)
             check_room(first, draw, sum(p.stop - p.start for p in wanted), self._format(first))
             for position, one in enumerate(wanted):
                 if position and self.rules is not None and where is not None:
                     # How many rows to try was learned from the parts before, which another machine does not draw.
                     _, draw = self._drawing.prepared(rows, where, given, common)
                 own = range(one.start, one.stop)
-                self._write(one.file(place), draw, own, one.generator(common), checked=True)
+                self._write(one.file(folder), draw, own, one.generator(common), checked=True)
         return sum(one.stop - one.start for one in wanted)
 
     def sample_on(
