@@ -141,6 +141,17 @@ def test_what_is_asked_is_paid_and_left_to_the_learner_where_noise_hides_it():
         assert statement.epsilon_spent == pytest.approx(1.0, rel=1e-6)
 
 
+def test_nothing_is_planned_where_the_number_of_records_is_not_counted():
+    at = visits(300)["at"]
+    schema = st.Schema({"at": st.Datetime(at.min(), at.max(), timezone=None), "paid": st.Boolean()})
+    for discretizer in ("uniform", "privtree"):
+        settings = st.Preprocessing(discretizer=discretizer, within="round")
+        plan = st.MST(epsilon=1.0, delta=1e-6, bins=20, preprocessing=settings).plan(schema)
+        steps = [step.name for step in plan.steps]
+        assert (lift_step("at") in steps) == ("count the records" in steps)
+        assert math.isclose(sum(step.share for step in plan.steps), 1.0)
+
+
 def test_columns_that_are_learned_apart_stay_so():
     release = st.Independent(epsilon=math.inf, seed=1).fit(visits(2_000))
     assert not release.codec.lifts

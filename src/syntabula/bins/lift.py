@@ -160,8 +160,10 @@ class Lifts:
             of_calendars.append(_Chances.of(calendar, pairs, has_choice))
         of_weekdays = any(chances.calendar == "weekday" for chances in of_calendars)
         rows = np.arange(points.size)
+        is_new = np.ones(points.size, np.bool_)
         for _ in range(_ROUNDS):
-            chance, times = np.ones(rows.size), _all_kinds(within.days, found[rows])
+            # A point that was refused is not tried again.
+            chance, times = is_new.astype(np.float64), _all_kinds(within.days, found[rows])
             for chances in of_calendars:
                 chance *= chances.table[chances.classes[rows], times[chances.calendar]]
             rows = rows[rng.random(rows.size) >= chance]
@@ -169,14 +171,15 @@ class Lifts:
                 break
             if not days_stay:
                 found[rows] = within.within(bins, self._parts(wide, index[rows], rng), rng)
+                is_new = np.ones(rows.size, np.bool_)
                 continue
             # Of the week around it where weekdays are told.
             drawn = within.near(points[rows], rng, days=3 if of_weekdays else 0)
             low, high = edges[held[rows]], edges[held[rows] + 1]
             # A bin that begins at noon holds the mornings of the days after its first one.
             drawn += day * ((drawn < low).astype(np.int64) - (drawn >= high))
-            inside = (drawn >= low) & (drawn < high)
-            found[rows[inside]] = drawn[inside]
+            is_new = (drawn >= low) & (drawn < high)
+            found[rows[is_new]] = drawn[is_new]
         return found
 
     def _parts(

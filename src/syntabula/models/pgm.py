@@ -68,8 +68,9 @@ class PGM(MarginalModel):
             fit stops at the noise; with little noise a smaller tolerance is more accurate and may take many times
             as long.
         stop_at_noise: Stop a fit as soon as noise explains the distance of every marginal from its
-            measurement. Continuing would fit the noise and make the model worse. False continues to the
-            optimum.
+            measurement. Continuing would fit the noise and make the model worse. The last fit is then also held to
+            how ordered columns rise together (`models.targets.Trends`), a departure from the paper. False continues to
+            the optimum of all cells alone.
         max_memory_mb: Largest model or marginal; checked before anything is allocated.
     """
 

@@ -359,7 +359,7 @@ def preparation_of(
     types_found: bool = False,
     paid: Mapping[str, Fraction] | None = None,
 ) -> Preparation:
-    """Return the shares that a method may spend on each column before it learns the table; see `prepare`."""
+    """Return the shares that a method may spend beside learning; see `prepare`. Lifts need a number of records."""
     prepared = prepare(
         method.preprocessing,
         method.bins,
@@ -371,7 +371,8 @@ def preparation_of(
         learner_delta=method.failure_share,
         weighs_codes=method.weighs_codes,
     )
-    return replace(prepared, lifts={}) if method.columns_apart else prepared
+    is_counted = bool(prepared.count) or budget_of(method).currency == "none"
+    return prepared if is_counted and not method.columns_apart else replace(prepared, lifts={})
 
 
 def budget_of(method: Settings) -> Budget:
@@ -382,8 +383,7 @@ def budget_of(method: Settings) -> Budget:
 
 def guessed_codec(method: Settings, schema: Schema, n_rows: int) -> Codec:
     """Return a codec with as many codes as the fitted one may have, before any data is read."""
-    most = usual_bins(method.preprocessing, method.bins, budget_of(method), n_rows)
-    return Codec.plan(schema, bins=most)
+    return Codec.plan(schema, bins=usual_bins(method.preprocessing, method.bins, budget_of(method), n_rows))
 
 
 def _guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:
