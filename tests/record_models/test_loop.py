@@ -119,10 +119,28 @@ class TestLearning:
         assert (torch.random.get_rng_state() == state).all()
         assert torch.get_num_threads() == threads
 
+    def test_products_of_others_stay_as_they_were(self) -> None:
+        torch.set_float32_matmul_precision("medium")
+        try:
+            trained(Training(steps=5))
+
+            assert torch.get_float32_matmul_precision() == "medium"
+        finally:
+            torch.set_float32_matmul_precision("highest")
+
+    @pytest.mark.parametrize(("precision", "kept"), [("auto", "high"), ("float32", "highest")])
+    def test_a_gpu_rounds_products_unless_told_not_to(self, precision: Any, kept: str) -> None:
+        training = Training(precision=precision)
+
+        with training.products(torch.device("cuda")):
+            assert torch.get_float32_matmul_precision() == kept
+        with training.products(torch.device("cpu")):
+            assert torch.get_float32_matmul_precision() == "highest"
+
     def test_no_records_leave_the_network_as_it_was_made(self) -> None:
         first = Marginal("cpu", torch.Generator().manual_seed(4)).parameters["logits"].numpy()
 
-        assert (trained(Training(), seed=4, records=RECORDS[:0]) == first).all()
+        assert (trained(Training(device="cpu"), seed=4, records=RECORDS[:0]) == first).all()
 
     def test_next_to_no_records_are_enough(self) -> None:
         for n in [1, 2, 10]:
@@ -239,7 +257,7 @@ class TestSeveralLosses:
     def test_one_that_is_no_number_is_an_error(self) -> None:
         class Half(Two):
             def losses(self, records: Any, random: Any) -> Any:
-                return super().losses(records, random) * torch.tensor([1.0, math.nan])
+                return super().losses(records, random) * torch.tensor([1.0, math.nan], device=records.device)
 
         with pytest.raises(TrainingError, match="no finite number"):
             train(Half, RECORDS, Training(steps=5, held_out=0.0), lambda step, done: None, seed=0)

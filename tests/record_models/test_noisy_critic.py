@@ -238,7 +238,9 @@ class TestPlantedBugs:
 
     def test_rows_of_other_records_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def packed(self, records, random):
-            blocks = torch.zeros((len(records), self._width)).scatter_(1, records.long() + self._starts, 1.0)
+            blocks = torch.zeros((len(records), self._width), device=records.device).scatter_(
+                1, records.long() + self._starts, 1.0
+            )
             scores = self._scores(blocks @ self.parameters["codes"] + self.parameters["bias/0"])
             return scores.roll(1) - scores
 

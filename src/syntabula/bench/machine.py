@@ -10,16 +10,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+_DRIVER = Path("/proc/driver/nvidia/gpus")
+
 
 @cache
 def this_machine() -> Mapping[str, Any]:
-    """Return what identifies the kind of this machine: system, processor, number of processors, memory, Python."""
+    """Return what identifies the kind of this machine: system, processor, number of processors, memory, Python, GPUs."""
+    gpus = _gpus()
     return {
         "system": platform.system(),
         "processor": _processor(),
         "processors": os.cpu_count() or 1,
         "memory_gb": _memory_gb(),
         "python": platform.python_version(),
+        **({"gpus": gpus} if gpus else {}),
     }
 
 
@@ -35,6 +39,15 @@ def _processor() -> str:
         return platform.machine()
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.machine())
+
+
+def _gpus() -> list[str]:
+    """Return the names of those that NVIDIA's driver for Linux shows."""
+    found = []
+    for told in sorted(_DRIVER.glob("*/information")):
+        lines = told.read_text(encoding="utf-8", errors="replace").splitlines()
+        found += [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+    return found
 
 
 def _memory_gb() -> int | None:

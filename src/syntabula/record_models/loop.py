@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Protocol, get_args, runtime_checkable
@@ -12,6 +13,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, one_of, positive, real, words
 from syntabula._extras import require
+from syntabula._float32 import float32_products
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
 from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import training_threads
@@ -61,8 +63,8 @@ class Training:
             number.
         device: "auto" (a GPU if there is one), or a device as torch names it.
         precision: "auto" rounds the products of large matrices to bfloat16 where the processor multiplies these in
-            hardware, so that another processor gives other rows; "float32" never does. No gradient of records to which
-            noise is added is made of rounded products.
+            hardware, so that another processor gives other rows, and all products to TF32 on a GPU that does; "float32"
+            never does. No gradient of records to which noise is added is made of rounded products.
     """
 
     steps: int | None = None
@@ -102,6 +104,10 @@ class Training:
     def seconds_for(self, n_rows: int, each_step: float) -> float:
         """Return the most seconds for a table of so many rows, from those of a step."""
         return min(self.steps_for(n_rows) * each_step, math.inf if self.seconds is None else self.seconds)
+
+    def products(self, device: Any) -> AbstractContextManager[None]:
+        """Return within what a device multiplies matrices as `precision` says."""
+        return float32_products(rounded_by_gpus=self.precision == "auto" and device.type == "cuda")
 
     def batch_of(self, n_rows: int) -> int:
         """Return the size of a batch from so many records."""
@@ -196,7 +202,7 @@ def train(
     """
     torch = require("torch", "neural")
     device = pick_device(training.device)
-    with training_threads(training.threads):
+    with training_threads(training.threads), training.products(device):
         random = torch.Generator(device).manual_seed(seed)
         network = make(device, random)
         if not len(records):
@@ -374,7 +380,7 @@ def seconds_per_step(
     on_processor = device.type == "cpu"
     # What others do on the machine just now is not to be in it.
     clock, share = (process_time, training.threads) if on_processor else (perf_counter, 1)
-    with training_threads(training.threads):
+    with training_threads(training.threads), training.products(device):
         random = torch.Generator(device).manual_seed(0)
         network = make(device, random)
         places = torch.rand((batch, len(sizes)), generator=random, device=device)

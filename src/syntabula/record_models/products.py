@@ -1,4 +1,4 @@
-"""The products of networks in training: in float32, or rounded to bfloat16 where that is twice as fast.
+"""The products of networks in training: in float32, or rounded to bfloat16 where a processor is twice as fast so.
 
 Weights, their gradients, sums within products, losses, norms and the optimiser are float32 always. Where noise is added
 to gradients, all is: the bounds of a record's part hold for float32 (`privacy.training.per_record`).
@@ -63,7 +63,7 @@ def let_round(network: object, precision: Precision, device: Any) -> None:
 def products_for(precision: Precision, device: Any) -> Products:
     """Return rounded products where a processor multiplies bfloat16 in hardware, and exact ones elsewhere.
 
-    On a GPU all stays float32.
+    On a GPU none is, as changes of type take longer there than they save (`Training.products` lets it round to TF32).
 
     Args:
         precision: "float32" for no rounding.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
 import weakref
@@ -172,6 +173,19 @@ def by_loop(losses, parameters, codes, clip: float, *, of_parts: bool = False):
     return total, np.array(lengths)
 
 
+@contextlib.contextmanager
+def of_lower_precision():
+    torch.set_float32_matmul_precision("medium")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+def autocast():
+    return torch.autocast("cpu", dtype=torch.bfloat16)
+
+
 class TestClippedSum:
     @pytest.mark.parametrize(
         ("name", "quantile"),
@@ -200,6 +214,27 @@ class TestClippedSum:
 
                 length = math.sqrt(sum(float(g.square().sum()) for g in found.values()))
                 assert length == 0 or 0.999e-3 < length <= 1e-3 * (1 + 2.0**-18)
+
+    @pytest.mark.parametrize("rounding", [contextlib.nullcontext, of_lower_precision, autocast])
+    def test_of_one_record_is_no_longer_where_a_program_lets_torch_round(self, rounding) -> None:
+        # Large enough for instructions of bfloat16, where a processor has them.
+        torch.manual_seed(0)
+        network = nn.Linear(512, 512)
+        inputs, seen = torch.randn(64, 512), []
+
+        def losses(records, random):
+            seen.append((torch.get_float32_matmul_precision(), torch.is_autocast_enabled("cpu")))
+            return network(inputs[: len(records)]).square().sum(1)
+
+        with rounding():
+            codes = torch.zeros((1, 1), dtype=torch.long)
+            parameters = dict(network.named_parameters())
+            found = clipped_sum(losses, parameters, codes, torch.Generator(), clip=1.0)
+            chosen = torch.get_float32_matmul_precision()
+
+        assert math.sqrt(sum(float(g.square().sum()) for g in found.values())) <= 1 + 2.0**-18
+        assert set(seen) == {("highest", False)}
+        assert chosen == ("medium" if rounding is of_lower_precision else "highest")
 
     def test_of_no_record_is_zero(self) -> None:
         losses, parameters, codes = setting("layers")

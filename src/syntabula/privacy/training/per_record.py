@@ -24,6 +24,7 @@ used in a way that is not known here, this is an error and never a part that is 
 - A loss of a record must not depend on others. No function can tell, so `require_separate` tries it on records that
   are made up: it changes one, and no other record's loss or length may change. Normalising over a batch fails there.
 - A gradient that is no number adds nothing.
+- Products are in float32, whatever the program around lets torch round them to (`syntabula._float32`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from syntabula._extras import require
+from syntabula._float32 import float32_products
 from syntabula.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -69,11 +71,12 @@ def clipped_sum(
     torch = require("torch", "neural")
     if not len(records):
         return {name: torch.zeros_like(p, dtype=torch.float64) for name, p in parameters.items()}
-    gradients = _gradients(losses, parameters, records, random)
-    lengths = _lengths(gradients, records)
-    weights = (clip / lengths.clamp_min(1e-300)).clamp_max(1.0)
-    kept = _weights(torch.where(torch.isfinite(lengths), weights, 0.0))
-    return {name: _summed(p, gradients[name], kept) for name, p in parameters.items()}
+    with float32_products():
+        gradients = _gradients(losses, parameters, records, random)
+        lengths = _lengths(gradients, records)
+        weights = (clip / lengths.clamp_min(1e-300)).clamp_max(1.0)
+        kept = _weights(torch.where(torch.isfinite(lengths), weights, 0.0))
+        return {name: _summed(p, gradients[name], kept) for name, p in parameters.items()}
 
 
 def require_separate(
