@@ -3,6 +3,7 @@
     python benchmarks/rows.py [--tables bank shoppers ...] [--methods mst aim] [--epsilons 0.5 1 5 inf] [--seeds 0 1 2]
     python benchmarks/rows.py --checkout ../older --version older   # the package of another checkout
     python benchmarks/rows.py --peer sdv --python ../peers/sdv/bin/python
+    python benchmarks/rows.py --peer fresh --seeds 0 1 2 3 4   # the table's own records, drawn with replacement
     python benchmarks/rows.py --show
 
 Needs SYNTABULA_DATA. With `declared`, every numeric column has bounds that an honest custodian would state without
@@ -48,7 +49,9 @@ HERE = Path(__file__).parent
 FOUND = HERE / "results" / "rows.jsonl"
 TABLES = ("bank", "adult", "shoppers", "lending_club_2018", "california", "news_part", "kddcup99")
 METHODS = ("mst", "aim")
-PEERS = {"sdv": ("copula",), "dpmm": METHODS}
+FRESH = "fresh"
+"""What no method can beat but by chance: as many of the table's own records, drawn with replacement."""
+PEERS = {"sdv": ("copula",), "dpmm": METHODS, FRESH: ("records",)}
 SCRIPTS = {"sdv": Path(peers.__file__).parent / "sdv.py", "dpmm": HERE / "peer_rows.py"}
 MOST_ROWS = 50_000
 """Rows of the largest tables, drawn with seed 0."""
@@ -113,7 +116,7 @@ def planned(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             if domains == "ruled" and not {"order", "require"} & set(RULES.get(table, {})):
                 continue
             for method in methods:
-                for epsilon in [math.inf] if options.peer == "sdv" else options.epsilons:
+                for epsilon in [math.inf] if options.peer in ("sdv", FRESH) else options.epsilons:
                     for seed in options.seeds:
                         version = options.peer or options.version
                         run = (version, table, domains, method, epsilon, seed)
@@ -158,6 +161,12 @@ def outcome(run: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     rules = known_rules(run["table"], declared)
     if run["domains"] == "ruled":
         declared = st.Schema(declared.columns, rules=rules)
+    if options.peer == FRESH:
+        drawn = frame.sample(len(frame), replace=True, random_state=run["seed"]).reset_index(drop=True)
+        with tempfile.TemporaryDirectory() as folder:
+            drawn.to_parquet(Path(folder) / "drawn.parquet")
+            told = scores(frame, Path(folder) / "drawn.parquet", as_read, rules)
+        return {"seconds": 0.0, "processor_seconds": 0.0} | told
     with tempfile.TemporaryDirectory() as folder:
         table, schema, drawn = (Path(folder) / n for n in ("table.parquet", "schema.yaml", "drawn.parquet"))
         frame.to_parquet(table)
