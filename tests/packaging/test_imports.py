@@ -17,6 +17,7 @@ EVERYWHERE = {
     "_entries",
     "_extras",
     "_files",
+    "_float32",
     "_memory",
     "_planning",
     "_register",
@@ -61,6 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_memory": set(),
     "_threads": set(),
     "_files": set(),
+    "_float32": set(),
     "errors": set(),
 }
 HEAVY = {
