@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
-from syntabula.marginals.merged_counts import MergedCounts
+from syntabula.marginals.recoding import MergedCounts
 from syntabula.marginals.sorted_points import SortedPoints
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import Sensitive, frequent

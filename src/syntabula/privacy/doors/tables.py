@@ -14,8 +14,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.counting import CountingEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.marginals.merged_counts import MergedCounts
-from syntabula.marginals.recoding import Recoding
+from syntabula.marginals.recoding import MergedCounts, Recoding
 from syntabula.privacy.doors.scores import (
     SENSITIVITY_STEPS,
     STEPS_PER_RECORD,
