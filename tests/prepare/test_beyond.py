@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syntabula.prepare.beyond import CLEARLY, USUAL, Beyond, at_ends, outside
+from syntabula.prepare.beyond import CLEARLY, USUAL, Beyond, at_ends, on_sides, outside
 
 
 def test_exact_counts_are_told_as_they_are() -> None:
@@ -51,3 +51,11 @@ def test_cells_around_and_at_the_ends_are_counted_where_they_are_clear() -> None
     edges = range(31)
     assert at_ends(counts, edges, (5, 22), (0, 22), 2.0) == Beyond(0.0, 0.0)
     assert at_ends(counts, edges, (5, 21), (0, 21), 2.0) == Beyond(60.0, 4.0)
+
+
+def test_all_that_lies_on_either_side_is_counted_where_it_is_clear() -> None:
+    counts = np.array([60.0, 500.0, 500.0, 7.0])
+
+    assert on_sides(counts, 1, 1, 19.0) == Beyond(60.0, 361.0)
+    assert on_sides(counts, 1, 1, 2.0) == Beyond(67.0, 8.0)
+    assert on_sides(counts, 0, 1, 20.0) == on_sides(counts, 0, 0, 2.0) == Beyond(0.0, 0.0)

@@ -14,6 +14,8 @@ from syntabula.prepare.two_counts import CountsInParts
 
 CLEARLY = 2.0
 """Standard deviations of the noise above which a count says that there are any."""
+CLEARLY_OF_ALL = 3.0
+"""The same where both sides of a range are counted whole, of every column that is found."""
 AROUND = 8
 """Powers of two that are looked at on either side of the bounds."""
 USUAL = 0.01
@@ -83,6 +85,21 @@ def outside(counts: NDArray[np.float64], low_cell: int, high_cell: int, sigma: f
     return _clear(counts, cells[cells < counts.size].tolist(), sigma)
 
 
+def on_sides(counts: NDArray[np.float64], n_below: int, n_above: int, sigma: float) -> Beyond:
+    """Return the noisy number of the values in the first and the last cells, on either side of a range, if clear.
+
+    Args:
+        counts: Noisy counts [cells] of all values.
+        n_below: How many cells lie below the range.
+        n_above: How many lie above it.
+        sigma: Standard deviation of the noise on each.
+    """
+    above = range(counts.size - n_above, counts.size)
+    return _clear(counts, range(n_below), sigma, CLEARLY_OF_ALL) + _clear(
+        counts, above, sigma, CLEARLY_OF_ALL
+    )
+
+
 def at_ends(
     counts: NDArray[np.float64],
     edges: Sequence[int | float],
@@ -104,6 +121,8 @@ def at_ends(
     return _clear(counts, sorted({min(bisect_right(edges, end), counts.size) - 1 for end in reached}), sigma)
 
 
-def _clear(counts: NDArray[np.float64], cells: Sequence[int], sigma: float) -> Beyond:
+def _clear(
+    counts: NDArray[np.float64], cells: Sequence[int], sigma: float, clearly: float = CLEARLY
+) -> Beyond:
     found = Beyond(float(counts[[*cells]].sum()), sigma**2 * len(cells)) if cells else NONE
-    return found if found.number > CLEARLY * math.sqrt(found.variance) else NONE
+    return found if found.number > clearly * math.sqrt(found.variance) else NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula.bins.scale import LEAST_SPAN
 from syntabula.errors import PrivateDomainError
-from syntabula.prepare.beyond import NONE, Beyond, at_ends, outside
+from syntabula.prepare.beyond import Beyond, at_ends, on_sides, outside
 from syntabula.prepare.narrowing import cells_around, find_window
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.two_counts import CountsInParts, combined
@@ -118,7 +118,6 @@ def extract_bounds(
     values, repeats = first.values, 1
     low_cell, high_cell = _ends(first, values[:-1], repeats, edges, step)
     lower, upper = edges[low_cell], edges[high_cell + 1]
-    beyond = NONE
     if refine and unit is not None and lower <= 0 <= upper and (upper - lower) / unit >= LEAST_SPAN:
         again = column.histogram(edges, share=share / 2, step=step, count_missing=True)
         values, repeats = (values + again.values) / 2, 2
@@ -127,13 +126,15 @@ def extract_bounds(
         may_rise = edges[high_cell + 1] > 0 and high_cell + 1 + POWERS_BEYOND < len(edges)
         high_cell += POWERS_BEYOND if may_rise else 0
         lower, upper = edges[low_cell], edges[high_cell + 1]
+        beyond = outside(values[:-1], low_cell, high_cell, first.sigma / math.sqrt(repeats))
     elif refine:
         n_estimated = max(float(values[low_cell : high_cell + 1].sum()), 1.0)
         lower, upper, beyond = _refined(
             column, edges, low_cell, high_cell, n_estimated, first, share=share / 2, step=step
         )
+    else:
+        beyond = outside(values[:-1], low_cell, high_cell, first.sigma)
     sigma = first.sigma / math.sqrt(repeats)
-    beyond += outside(values[:-1], low_cell, high_cell, sigma)
     if ends is not None:
         beyond += at_ends(values[:-1], edges, (lower, upper), ends, sigma)
     part = beyond.fraction(float(values[:-1].sum()))
@@ -242,10 +243,14 @@ def _refined(
     else:
         fine = cells_around(window, lower, upper, integer=column.integer)
         n_low = n_high = len(fine) - 1
-    again = column.histogram(fine, share=share - spent, step=step)
+    # Each record lies in one cell, so that those on either side of the range cost nothing.
+    below, above = [edges[0]] * (edges[0] < lower), [edges[-1]] * (upper < edges[-1])
+    again = column.histogram([*below, *fine, *above], share=share - spent, step=step)
+    inside = replace(again, values=again.values[len(below) : len(below) + len(fine) - 1])
     coarse = edges[low_cell : high_cell + 2]
-    parts = combined(again, fine, first.values[low_cell : high_cell + 1], first.sigma, coarse)
-    return _cut(parts, fine, n_low, n_high)
+    parts = combined(inside, fine, first.values[low_cell : high_cell + 1], first.sigma, coarse)
+    lower, upper, cut_off = _cut(parts, fine, n_low, n_high)
+    return lower, upper, cut_off + on_sides(again.values, len(below), len(above), again.sigma)
 
 
 def _may_be_narrow(edges: Sequence[int | float], low_cell: int, high_cell: int, *, integer: bool) -> bool:
