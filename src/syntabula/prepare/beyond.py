@@ -18,6 +18,8 @@ CLEARLY_OF_ALL = 3.0
 """The same where both sides of a range are counted whole, of every column that is found."""
 AROUND = 8
 """Powers of two that are looked at on either side of the bounds."""
+_WIDEST = 8
+_SURE = 7.0  # of the logarithm of a likelihood: one place in a thousand
 USUAL = 0.01
 """Fraction of the values that lies beyond found bounds on average, by which noisy counts are judged."""
 
@@ -85,7 +87,20 @@ def outside(counts: NDArray[np.float64], low_cell: int, high_cell: int, sigma: f
     return _clear(counts, cells[cells < counts.size].tolist(), sigma)
 
 
-def on_sides(counts: NDArray[np.float64], n_below: int, n_above: int, sigma: float) -> Beyond:
+@dataclass(frozen=True)
+class Sides:
+    """What lies on either side of a range, where it clearly is something.
+
+    Attributes:
+        below: Noisy number of values below it.
+        above: The same above it.
+    """
+
+    below: Beyond
+    above: Beyond
+
+
+def on_sides(counts: NDArray[np.float64], n_below: int, n_above: int, sigma: float) -> Sides:
     """Return the noisy number of the values in the first and the last cells, on either side of a range, if clear.
 
     Args:
@@ -95,9 +110,34 @@ def on_sides(counts: NDArray[np.float64], n_below: int, n_above: int, sigma: flo
         sigma: Standard deviation of the noise on each.
     """
     above = range(counts.size - n_above, counts.size)
-    return _clear(counts, range(n_below), sigma, CLEARLY_OF_ALL) + _clear(
-        counts, above, sigma, CLEARLY_OF_ALL
+    return Sides(
+        _clear(counts, range(n_below), sigma, CLEARLY_OF_ALL), _clear(counts, above, sigma, CLEARLY_OF_ALL)
     )
+
+
+def reach(counts: NDArray[np.float64], found: Beyond, sigma: float) -> int:
+    """Return how many cells beyond a range hold the values that lie beyond it; 0 if noise leaves that open.
+
+    A number of values that is known together lies in a few neighbouring cells, evenly. Where they are is told by the
+    likelihood of the noisy counts, which must be greater than for no values by far more than noise raises it in any of
+    the places that are tried.
+
+    Args:
+        counts: Noisy counts [cells] beyond the range, from it outwards.
+        found: Noisy number of all these values, by another count.
+        sigma: Standard deviation of the noise on each count.
+    """
+    if found.number <= 0 or not sigma or not counts.size:
+        return 0
+    sums = np.concatenate([[0.0], np.cumsum(counts)])
+    best, end, n_tried = 0.0, 0, 0
+    for width in range(1, min(_WIDEST, counts.size) + 1):
+        held = sums[width:] - sums[:-width]
+        gains = found.number * (held - found.number / 2) / (width * sigma**2)
+        n_tried += gains.size
+        if gains.max() > best:
+            best, end = float(gains.max()), int(gains.argmax()) + width
+    return end if best > math.log(n_tried) + _SURE else 0
 
 
 def at_ends(
