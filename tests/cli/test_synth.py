@@ -720,6 +720,30 @@ class TestColumnsWithoutInformation:
         assert "2 of 3 columns carry little more than the range" in ran.err
         assert (folder / "out.csv").exists() is not refused
 
+    def test_declared_numbers_of_which_little_came_out_are_told_but_not_refused(self, folder, run):
+        rows = [{"pay": 31 * i % 997, "sort": "ab"[i % 2]} for i in range(200)]
+        pandas.DataFrame(rows).to_csv(folder / "few.csv", index=False)
+        syntabula.Schema(
+            {"pay": syntabula.Numeric(0, 1000, integer=True), "sort": syntabula.Categorical(["a", "b"])}
+        ).to_yaml(folder / "few.yaml")
+        options = (
+            "--schema",
+            "few.yaml",
+            "--epsilon",
+            0.1,
+            "--seed",
+            1,
+            "-m",
+            "independent",
+            "--require-columns",
+        )
+
+        ran = run("synth", "few.csv", "-o", "out.csv", *options)
+
+        assert ran.code == 0, ran.err
+        assert "1 of 2 columns carry little more than the range" in ran.err
+        assert "'pay'; use fewer columns, raise epsilon, or use more records" in ran.err
+
     def test_declared_columns_are_never_called_lost(self, folder, run):
         ran = run(*WITH_SCHEMA, "--require-columns")
 

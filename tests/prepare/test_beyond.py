@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syntabula.prepare.beyond import CLEARLY, USUAL, Beyond, at_ends, outside
+from syntabula.prepare.beyond import (
+    CLEARLY,
+    NONE,
+    USUAL,
+    Beyond,
+    Sides,
+    at_ends,
+    on_sides,
+    outside,
+    reach,
+)
 
 
 def test_exact_counts_are_told_as_they_are() -> None:
@@ -51,3 +61,27 @@ def test_cells_around_and_at_the_ends_are_counted_where_they_are_clear() -> None
     edges = range(31)
     assert at_ends(counts, edges, (5, 22), (0, 22), 2.0) == Beyond(0.0, 0.0)
     assert at_ends(counts, edges, (5, 21), (0, 21), 2.0) == Beyond(60.0, 4.0)
+
+
+def test_all_that_lies_on_either_side_is_counted_where_it_is_clear() -> None:
+    counts = np.array([60.0, 500.0, 500.0, 7.0])
+
+    assert on_sides(counts, 1, 1, 19.0) == Sides(Beyond(60.0, 361.0), NONE)
+    assert on_sides(counts, 1, 1, 2.0) == Sides(Beyond(60.0, 4.0), Beyond(7.0, 4.0))
+    assert on_sides(counts, 0, 1, 20.0) == on_sides(counts, 0, 0, 2.0) == Sides(NONE, NONE)
+
+
+def test_cells_that_hold_what_lies_beyond_are_found_where_noise_leaves_no_doubt() -> None:
+    rng = np.random.default_rng(0)
+    held = np.zeros(60)
+    held[17:21] = 250.0
+
+    for sigma, least, most in [(30.0, 1.0, 1.0), (80.0, 0.75, 1.0), (400.0, 0.0, 0.02)]:
+        # Seeded.
+        ends = [
+            reach(held + rng.normal(0, sigma, 60), Beyond(1000.0 + rng.normal(0, sigma), sigma**2), sigma)
+            for _ in range(200)
+        ]
+        assert least <= np.mean([20 <= end <= 23 for end in ends]) <= most
+        assert np.mean([0 < end < 20 or end > 23 for end in ends]) <= 0.05
+    assert reach(held, NONE, 30.0) == reach(held[:0], Beyond(1000.0, 900.0), 30.0) == 0

@@ -58,9 +58,29 @@ FORMATS: list[tuple[dict[str, int], tuple[str, str | None]]] = [
     ({"whole": HALF, "whole clock": HALF, "late whole clock": 3000}, ("BIGINT", None)),
     ({"real": HALF, "late whole clock": 3000}, ("DOUBLE", "1234.5")),
     ({"padded clock": HALF, "whole": 3000, "late whole clock": 3000}, ("VARCHAR", None)),
-    ({"slashed day": N_CELLS}, ("DATE", "%Y/%m/%d")),
+    ({"year first": N_CELLS}, ("DATE", "%Y/%m/%d")),
+    ({"year first seconds": N_CELLS}, ("TIMESTAMP", "%Y/%m/%d %H:%M:%S")),
+    ({"whole day": N_CELLS}, ("DATE", "%Y%m%d")),
+    ({"whole time": N_CELLS}, ("TIMESTAMP", "%Y%m%d%H%M%S")),
+    ({"whole day": HALF, "whole": HALF}, ("BIGINT", None)),
+    ({"half clock": HALF, "bare half clock": HALF}, ("TIME", "%-I:%M %p")),
+    ({"day-named month": N_CELLS}, ("DATE", "%d-%b-%Y")),
+    ({"named month day": HALF, "named month day bare day": 3000}, ("DATE", "%b %-d, %Y")),
+    # A cell may lack the zero before its hour alone, another one that before its day.
+    (
+        {
+            "month first / minutes": HALF,
+            "either first / minutes bare day": 3000,
+            "month first / minutes bare hour": 2000,
+        },
+        ("TIMESTAMP", "%-m/%-d/%Y %-H:%M"),
+    ),
+    (
+        {"month first / minutes": HALF, "month first / minutes bare hour": 2000},
+        ("TIMESTAMP", "%m/%d/%Y %-H:%M"),
+    ),
     ({"day first /": HALF, "either first /": HALF}, ("DATE", "%d/%m/%Y")),
-    ({"month first /": HALF, "either first / bare": 3000}, ("DATE", "%-m/%-d/%Y")),
+    ({"month first /": HALF, "either first / bare day": 3000}, ("DATE", "%-m/%-d/%Y")),
     ({"day first . seconds": HALF, "either first . seconds": 3000}, ("TIMESTAMP", "%d.%m.%Y %H:%M:%S")),
     ({"month first / half minutes": N_CELLS}, ("TIMESTAMP", "%m/%d/%Y %I:%M %p")),
     # Nothing says which of the two is the month.

@@ -83,7 +83,9 @@ class TestEndToEnd:
             made = release.sample(2_000, seed=1)
 
             assert made.dtypes.equals(frame.dtypes)
-            assert (made["pay"].round(2) == made["pay"]).all()
+            # Noise may leave a few cells missing.
+            pay = made["pay"].dropna()
+            assert (pay.round(2) == pay).all()
             assert set(made["job"]) <= {"cook", "nurse", "judge", "other"}
             assert (made["gain"] <= 3_000).mean() > 0.75
             expected = "public" if declared else "private"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import warnings
 
@@ -10,8 +11,8 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import PrivacyWarning, RuleWarning
-from syntabula.synthesizers.hints import tell_of_keys
+from syntabula.errors import DomainWarning, PrivacyWarning, RuleWarning
+from syntabula.synthesizers.hints import tell_of_days, tell_of_keys
 
 MOMENTS = (pd.Timestamp("2020-01-01"), pd.Timestamp("2020-12-31"))
 
@@ -77,6 +78,25 @@ class TestKeys:
 
     def test_declared_keys_are_not(self) -> None:
         tell_of_keys(st.Schema({"patient": st.Identifier(distinct=100)}), [])
+
+
+class TestDaysAsNumbers:
+    def test_those_of_a_frame_are_told_once_they_are_found(self) -> None:
+        days = pd.date_range("2019-01-01", "2022-12-31").strftime("%Y%m%d").astype(np.int64)
+        frame = pd.DataFrame({"sold": np.random.default_rng(0).choice(days, 3_000)})
+
+        with pytest.warns(DomainWarning, match="column 'sold': the bounds .* are those of days") as caught:
+            fitted(frame, None)
+
+        assert len(caught) == 1
+        column = st.Date(dt.date(2019, 1, 1), dt.date(2022, 12, 31), format="%Y%m%d")
+        fitted(frame, st.Schema({"sold": column}))
+
+    @pytest.mark.parametrize(
+        ("lower", "upper"), [(0, 20_250_000), (20_000_000, 30_000_000), (20_200_101, 20_200_101)]
+    )
+    def test_other_numbers_are_not(self, lower: int, upper: int) -> None:
+        tell_of_days(st.Schema({"x": st.Numeric(lower, upper, integer=True)}), ["x"])
 
 
 def test_without_privacy_nobody_is_told_of_units() -> None:

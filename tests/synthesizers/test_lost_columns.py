@@ -155,12 +155,30 @@ class TestCoarseColumns:
 
         assert release.coarse_columns() == []
 
-    def test_neither_declared_columns_nor_exact_ones_are_coarse(self) -> None:
+    def test_declared_ones_are_told_too_unless_few_bins_are_asked_for(self) -> None:
         frame = mixed(200)[["tenure", "sort"]]
-        schema = st.Schema({"tenure": st.Numeric(0, 100, integer=True), "sort": st.Categorical(["a", "b"])})
+        for bins, told in [(None, ["tenure"]), (3, [])]:
+            columns = {
+                "tenure": st.Numeric(0, 100, integer=True, bins=bins),
+                "sort": st.Categorical(["a", "b"]),
+            }
 
-        assert st.MST(epsilon=0.1, delta=1e-6, seed=0).fit(frame, schema).coarse_columns() == []
-        assert st.MST(epsilon=np.inf, seed=0).fit(frame).coarse_columns() == []
+            release = st.MST(epsilon=0.1, delta=1e-6, seed=0).fit(frame, st.Schema(columns))
+
+            assert release.coarse_columns() == told
+            assert release.lost_columns() == []
+
+    def test_a_declared_one_of_a_single_value_is_lost_unless_it_is_declared_so(self) -> None:
+        frame = pd.DataFrame({"part": np.where(np.arange(900) % 30 > 0, 0.0, 0.5), "same": [1] * 900})
+        columns = {"part": st.Numeric(0, 1, step=0.5), "same": st.Numeric(1, 1, integer=True)}
+
+        release = st.MST(epsilon=0.1, delta=1e-6, seed=0).fit(frame, st.Schema(columns))
+
+        assert set(release.sample(300)["part"]) == {0.0}
+        assert (release.lost_columns(), release.coarse_columns()) == (["part"], [])
+
+    def test_exact_ones_are_not_coarse(self) -> None:
+        assert st.MST(epsilon=np.inf, seed=0).fit(mixed(200)[["tenure", "sort"]]).coarse_columns() == []
 
     def test_what_is_stored_tells_the_same(self, tmp_path: Path) -> None:
         release = st.MST(epsilon=0.7, delta=1e-6, seed=0).fit(mixed(900))

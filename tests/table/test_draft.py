@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from decimal import Decimal
 
@@ -17,7 +18,7 @@ from sample_columns import raw
 from syntabula import MST
 from syntabula.errors import SchemaError
 from syntabula.table.coding.codec import Codec
-from syntabula.table.draft import draft_schema
+from syntabula.table.draft import draft_schema, draft_with_rules
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import Origin, RawTable
 from syntabula.table.read import read
@@ -274,6 +275,42 @@ class TestNotes:
 
 
 DAY = [100 * hour + minute for hour in range(24) for minute in range(0, 60, 5)]
+
+
+DAYS = [20230000 + 100 * month + day for month in range(1, 13) for day in range(1, 28)]
+
+
+class TestDaysWithoutSeparators:
+    def test_whole_numbers_that_look_so_are_proposed_as_such(self):
+        for kind, values, missing in [
+            ("integer", DAYS, []),
+            ("float", DAYS, [None]),
+            ("float", DAYS, [math.nan]),
+        ]:
+            table = raw(kind, [*values, *values, *missing])
+            schema, notes = draft_schema(RawTable({"x": table}, table.missing.size, Origin("pandas", {})))
+
+            assert schema["x"] == observed(
+                Date, dt.date(2023, 1, 1), dt.date(2023, 12, 27), format="%Y%m%d", nullable=bool(missing)
+            )
+            assert "declare it numeric" in notes[0]
+
+    def test_so_are_times_and_what_follows_from_days(self, tmp_path):
+        lines = [f"{d},{d}093000" for d in DAYS] * 2
+        (tmp_path / "t.csv").write_text("\n".join(["day,at", *lines]) + "\n")
+
+        schema, _, rules = draft_with_rules(read(tmp_path / "t.csv"))
+
+        assert (schema["at"].format, schema["at"].lower) == ("%Y%m%d%H%M%S", dt.datetime(2023, 1, 1, 9, 30))
+        assert rules.derive["day"] == '"at"::DATE'
+
+    @pytest.mark.parametrize(
+        "values",
+        [DAYS[:20], [*DAYS, 20230230], [*DAYS, 99], [*DAYS, 202301010930], [d - 5_000_000 for d in DAYS]],
+    )
+    def test_other_numbers_are_not(self, values):
+        column = draft_one(raw("integer", [*values] * 2))[0]
+        assert isinstance(column, Numeric | Categorical)
 
 
 class TestClockTimesWithoutAColon:

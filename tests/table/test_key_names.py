@@ -15,12 +15,28 @@ def test_keys_of_persons_are_known():
         "members_no",
         "IBAN",
         "payer_iban",
+        "Patienten-Nr",
+        "Kundennummer",
+        "Konto Nr",
+        "SCHÜLER_ID",
+        "Assuré Numéro",
+        "cliente_id",
     ]:
         assert keys_of_persons([name]) == [name]
 
 
 def test_other_names_are_not_taken_for_them():
-    for name in ["id", "loan_id", "order_number", "user", "patient_age", "idiom", ""]:
+    for name in [
+        "id",
+        "loan_id",
+        "order_number",
+        "user",
+        "patient_age",
+        "idiom",
+        "Rechnungsnummer",
+        "kunden_alter",
+        "",
+    ]:
         assert keys_of_persons([name]) == []
 
 

@@ -1,4 +1,4 @@
-"""Merge codes of some columns, and split them again."""
+"""Merge codes of some columns, count the records in merged codes, and split them again."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, DataError, ReleaseFileError
+from syntabula.marginals.counting import CountingEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray, Measurement, evidence
 
 Number = TypeVar("Number", np.int64, np.float64)
 _ROUNDING = 1e-12
+_MANY_CELLS = 2**20
+"""Marginals of more cells (8 MB) before their codes are merged are counted in merged codes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,6 +239,58 @@ class Recoding:
 
     def __repr__(self) -> str:
         return f"Recoding({len(self.maps)} of {len(self.domain)} columns)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MergedCounts:
+    """Counts the records of an engine in the present coding. Only the Curator calls it.
+
+    Small marginals are counted in the engine's coding and merged afterwards, as it may hold these counts already. Three
+    columns of a thousand categories each have a billion cells, however few of their codes are left: such marginals
+    are counted from records in merged codes.
+
+    Attributes:
+        engine: Counts the encoded table exactly.
+        recoding: How its codes are merged; None if they are not.
+    """
+
+    engine: CountingEngine
+    recoding: Recoding | None = None
+
+    def cells(self, clique: Clique) -> int:
+        """Return how many cells are held while a clique is counted; depends only on the domains."""
+        domain = self.recoding.target if self.recoding and self._is_wide(clique) else self.engine.domain
+        return domain.cells(clique)
+
+    def check_memory(self, cliques: Sequence[Clique]) -> None:
+        """Raise ResourceError if counting these could need more memory than allowed; reads no row."""
+        wide = [c for c in cliques if self._is_wide(c)]
+        self.engine.check_memory([c for c in cliques if not self._is_wide(c)])
+        if wide:
+            self._merged.check_memory(wide)
+
+    def counts(self, cliques: Sequence[Clique]) -> list[NDArray[np.int64]]:
+        """Return the exact marginal of each clique in the present coding."""
+        found: dict[int, NDArray[np.int64]] = {}
+        small = [i for i, c in enumerate(cliques) if not self._is_wide(c)]
+        if small:
+            for i, counts in zip(small, self.engine.counts([cliques[i] for i in small]), strict=True):
+                found[i] = self.recoding.merge_counts(cliques[i], counts) if self.recoding else counts
+        wide = [i for i, c in enumerate(cliques) if self._is_wide(c)]
+        if wide:
+            found |= zip(wide, self._merged.counts([cliques[i] for i in wide]), strict=True)
+        return [found[i] for i in range(len(cliques))]
+
+    def _is_wide(self, clique: Clique) -> bool:
+        if self.recoding is None:
+            return False
+        cells = self.engine.domain.cells(clique)
+        return cells > _MANY_CELLS and cells > self.recoding.target.cells(clique)
+
+    @cached_property
+    def _merged(self) -> CountingEngine:
+        assert self.recoding is not None
+        return self.engine.mapped(self.recoding.target, self.recoding.encode)
 
 
 def compress(one_way: Sequence[Measurement], *, domain: Domain, threshold_sigmas: float = 3.0) -> Recoding:

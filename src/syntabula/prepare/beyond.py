@@ -14,8 +14,12 @@ from syntabula.prepare.two_counts import CountsInParts
 
 CLEARLY = 2.0
 """Standard deviations of the noise above which a count says that there are any."""
+CLEARLY_OF_ALL = 3.0
+"""The same where both sides of a range are counted whole, of every column that is found."""
 AROUND = 8
 """Powers of two that are looked at on either side of the bounds."""
+_WIDEST = 8
+_SURE = 7.0  # of the logarithm of a likelihood: one place in a thousand
 USUAL = 0.01
 """Fraction of the values that lies beyond found bounds on average, by which noisy counts are judged."""
 
@@ -83,6 +87,59 @@ def outside(counts: NDArray[np.float64], low_cell: int, high_cell: int, sigma: f
     return _clear(counts, cells[cells < counts.size].tolist(), sigma)
 
 
+@dataclass(frozen=True)
+class Sides:
+    """What lies on either side of a range, where it clearly is something.
+
+    Attributes:
+        below: Noisy number of values below it.
+        above: The same above it.
+    """
+
+    below: Beyond
+    above: Beyond
+
+
+def on_sides(counts: NDArray[np.float64], n_below: int, n_above: int, sigma: float) -> Sides:
+    """Return the noisy number of the values in the first and the last cells, on either side of a range, if clear.
+
+    Args:
+        counts: Noisy counts [cells] of all values.
+        n_below: How many cells lie below the range.
+        n_above: How many lie above it.
+        sigma: Standard deviation of the noise on each.
+    """
+    above = range(counts.size - n_above, counts.size)
+    return Sides(
+        _clear(counts, range(n_below), sigma, CLEARLY_OF_ALL), _clear(counts, above, sigma, CLEARLY_OF_ALL)
+    )
+
+
+def reach(counts: NDArray[np.float64], found: Beyond, sigma: float) -> int:
+    """Return how many cells beyond a range hold the values that lie beyond it; 0 if noise leaves that open.
+
+    A number of values that is known together lies in a few neighbouring cells, evenly. Where they are is told by the
+    likelihood of the noisy counts, which must be greater than for no values by far more than noise raises it in any of
+    the places that are tried.
+
+    Args:
+        counts: Noisy counts [cells] beyond the range, from it outwards.
+        found: Noisy number of all these values, by another count.
+        sigma: Standard deviation of the noise on each count.
+    """
+    if found.number <= 0 or not sigma or not counts.size:
+        return 0
+    sums = np.concatenate([[0.0], np.cumsum(counts)])
+    best, end, n_tried = 0.0, 0, 0
+    for width in range(1, min(_WIDEST, counts.size) + 1):
+        held = sums[width:] - sums[:-width]
+        gains = found.number * (held - found.number / 2) / (width * sigma**2)
+        n_tried += gains.size
+        if gains.max() > best:
+            best, end = float(gains.max()), int(gains.argmax()) + width
+    return end if best > math.log(n_tried) + _SURE else 0
+
+
 def at_ends(
     counts: NDArray[np.float64],
     edges: Sequence[int | float],
@@ -104,6 +161,8 @@ def at_ends(
     return _clear(counts, sorted({min(bisect_right(edges, end), counts.size) - 1 for end in reached}), sigma)
 
 
-def _clear(counts: NDArray[np.float64], cells: Sequence[int], sigma: float) -> Beyond:
+def _clear(
+    counts: NDArray[np.float64], cells: Sequence[int], sigma: float, clearly: float = CLEARLY
+) -> Beyond:
     found = Beyond(float(counts[[*cells]].sum()), sigma**2 * len(cells)) if cells else NONE
-    return found if found.number > CLEARLY * math.sqrt(found.variance) else NONE
+    return found if found.number > clearly * math.sqrt(found.variance) else NONE

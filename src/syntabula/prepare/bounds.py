@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula.bins.scale import LEAST_SPAN
 from syntabula.errors import PrivateDomainError
-from syntabula.prepare.beyond import NONE, Beyond, at_ends, outside
+from syntabula.prepare.beyond import NONE, Beyond, at_ends, on_sides, outside, reach
 from syntabula.prepare.narrowing import cells_around, find_window
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.two_counts import CountsInParts, combined
@@ -32,6 +32,7 @@ CUT_WEIGHT = 30.0
 UNSEEN = 0.3
 CLEAR_CUT = 3.0
 LEAST_KEPT = 0.5
+LEAST_REACHED = 0.05
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ def extract_bounds(
     fraction of the records that seems cut off at an end, plus 0.3 standard deviations of the noise on it; and z^2 / 4
     at each end, if the count cut off there is z such standard deviations above 0. So one percent of the records is
     worth a third more width, clearly visible records (z > 3) are kept, and empty cells are dropped. Bounds that
-    seem to hold less than half of the records are not considered.
+    seem to hold less than half of the records are not considered. The same count has a cell for all values on either
+    side of the range. If a twentieth of them lies there, and the first count leaves no doubt where (`beyond.reach`),
+    the bounds are widened to it.
 
     Args:
         column: The values.
@@ -118,7 +121,6 @@ def extract_bounds(
     values, repeats = first.values, 1
     low_cell, high_cell = _ends(first, values[:-1], repeats, edges, step)
     lower, upper = edges[low_cell], edges[high_cell + 1]
-    beyond = NONE
     if refine and unit is not None and lower <= 0 <= upper and (upper - lower) / unit >= LEAST_SPAN:
         again = column.histogram(edges, share=share / 2, step=step, count_missing=True)
         values, repeats = (values + again.values) / 2, 2
@@ -127,13 +129,15 @@ def extract_bounds(
         may_rise = edges[high_cell + 1] > 0 and high_cell + 1 + POWERS_BEYOND < len(edges)
         high_cell += POWERS_BEYOND if may_rise else 0
         lower, upper = edges[low_cell], edges[high_cell + 1]
+        beyond = outside(values[:-1], low_cell, high_cell, first.sigma / math.sqrt(repeats))
     elif refine:
         n_estimated = max(float(values[low_cell : high_cell + 1].sum()), 1.0)
         lower, upper, beyond = _refined(
             column, edges, low_cell, high_cell, n_estimated, first, share=share / 2, step=step
         )
+    else:
+        beyond = outside(values[:-1], low_cell, high_cell, first.sigma)
     sigma = first.sigma / math.sqrt(repeats)
-    beyond += outside(values[:-1], low_cell, high_cell, sigma)
     if ends is not None:
         beyond += at_ends(values[:-1], edges, (lower, upper), ends, sigma)
     part = beyond.fraction(float(values[:-1].sum()))
@@ -242,10 +246,27 @@ def _refined(
     else:
         fine = cells_around(window, lower, upper, integer=column.integer)
         n_low = n_high = len(fine) - 1
-    again = column.histogram(fine, share=share - spent, step=step)
+    # Each record lies in one cell, so that those on either side of the range cost nothing.
+    below, above = [edges[0]] * (edges[0] < lower), [edges[-1]] * (upper < edges[-1])
+    again = column.histogram([*below, *fine, *above], share=share - spent, step=step)
+    inside = replace(again, values=again.values[len(below) : len(below) + len(fine) - 1])
     coarse = edges[low_cell : high_cell + 2]
-    parts = combined(again, fine, first.values[low_cell : high_cell + 1], first.sigma, coarse)
-    return _cut(parts, fine, n_low, n_high)
+    parts = combined(inside, fine, first.values[low_cell : high_cell + 1], first.sigma, coarse)
+    low, high, cut_off = _cut(parts, fine, n_low, n_high)
+    sides = on_sides(again.values, len(below), len(above), again.sigma)
+    # Many values may lie in cells of which none passes the threshold alone.
+    least = LEAST_REACHED * float(again.values.sum())
+    n_above = n_below = 0
+    if sides.above.number >= least:
+        n_above = reach(first.values[high_cell + 1 : len(edges) - 1], sides.above, first.sigma)
+    if sides.below.number >= least:
+        n_below = reach(first.values[:low_cell][::-1], sides.below, first.sigma)
+    if n_above:
+        high = edges[high_cell + 1 + n_above]
+    if n_below:
+        low = edges[low_cell - n_below]
+    left = (NONE if n_below else sides.below) + (NONE if n_above else sides.above)
+    return low, high, (NONE if n_below or n_above else cut_off) + left
 
 
 def _may_be_narrow(edges: Sequence[int | float], low_cell: int, high_cell: int, *, integer: bool) -> bool:

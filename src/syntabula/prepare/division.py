@@ -136,7 +136,8 @@ def _require_domains(types: Mapping[str, PhysicalType]) -> None:
         return
     (first, reason), *_ = refused.items()
     others = [name for name in refused if name != first]
-    rest = f"; nor can {columns_listed(others)} be learned as they are stored" if others else ""
+    stored = "it is" if len(others) == 1 else "they are"
+    rest = f"; nor can {columns_listed(others)} be learned as {stored} stored" if others else ""
     raise SchemaError(f"column {first!r} {reason}{rest}")
 
 

@@ -40,8 +40,9 @@ from syntabula.table.schema.schema import columns_listed
 NUMBER = PhysicalType("float", "DOUBLE")
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOST_NAMES = 20
-_CUT_OFF = 0.01
-"""Least noisy fraction of values beyond found bounds that is said."""
+_CUT_OFF = 0.015
+"""Least noisy fraction of values beyond found bounds that is said; where noise hides everything, it is about 0.01."""
+_MUCH_CUT_OFF = 0.1
 
 
 def find_types(
@@ -211,7 +212,7 @@ def find_columns(
         warn_of_hidden(
             names,
             f"some values seem to lie beyond {bounds}, and are moved to the nearest bound: "
-            f"{_percentages([cut_off[n] for n in names])} of the values (noisy counts); {advice}",
+            f"{_percentages([cut_off[n] for n in names])} of the values (noisy counts){_most(cut_off, names)}; {advice}",
         )
     exact = ledger.budget.currency == "none"
     anew = [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels]
@@ -312,6 +313,14 @@ def _percentages(parts: Sequence[float]) -> str:
     """Return the range of some fractions, in words."""
     least, most = (f"{end(parts, default=0.0):.0%}" for end in (min, max))
     return f"about {most}" if least == most else f"about {least} to {most}"
+
+
+def _most(parts: Mapping[str, float], names: Sequence[str]) -> str:
+    """Return the columns of which a tenth or more lies beyond the bounds, if there are several columns, in words."""
+    large = sorted((name for name in names if parts[name] >= _MUCH_CUT_OFF), key=lambda name: -parts[name])
+    if len(names) == 1 or not large:
+        return ""
+    return ", most of " + ", ".join(f"{name!r} ({parts[name]:.0%})" for name in large[:_MOST_NAMES])
 
 
 def hidden_domain(physical: PhysicalType) -> Column:

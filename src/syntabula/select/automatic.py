@@ -320,7 +320,7 @@ class Automatic(Selector):
         if not weighed:
             return [count]
         pairs = self._weighed(domain)
-        kept = max(sum(map(domain.cells, part)) for part in batches(domain, pairs))
+        kept = max(sum(map(domain.cells, part)) for part in batches(domain.cells, pairs))
         weigh = PlannedStep(name=WEIGH, share=share - count.share, cells=kept, noisy_cells=len(pairs))
         return [count, weigh]
 

@@ -97,7 +97,7 @@ class IndependentDifference(Selector):
         model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
         dependence, first, rest = self._shares(domain, Fraction(1))
         # Only the dependences of the pairs are kept.
-        counted = max((sum(map(domain.cells, part)) for part in batches(domain, pairs)), default=0)
+        counted = max((sum(map(domain.cells, part)) for part in batches(domain.cells, pairs)), default=0)
         steps = [
             PlannedStep(name=ONE_WAY, share=first, cells=one_way, noisy_cells=one_way),
             PlannedStep(

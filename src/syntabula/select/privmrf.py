@@ -304,4 +304,4 @@ def _still_affordable(
 
 def _counted_at_once(domain: Domain) -> int:
     pairs = all_cliques(domain.columns, min(2, len(domain)))
-    return max(sum(map(domain.cells, batch)) for batch in batches(domain, pairs))
+    return max(sum(map(domain.cells, batch)) for batch in batches(domain.cells, pairs))

@@ -24,7 +24,7 @@ from syntabula.privacy.pricing import enough
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
-from syntabula.synthesizers.hints import tell_of_key_names, tell_of_keys, tell_of_orders
+from syntabula.synthesizers.hints import tell_of_days, tell_of_key_names, tell_of_keys, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
@@ -209,6 +209,7 @@ def fit_table(
     codec = prepared.codec(
         raw, schema, ledger, noise, counted=counted, progress=preparing, units=units, cut_off=cut_off
     )
+    tell_of_days(codec.schema, found)
     if units is None and not is_exact:
         tell_of_keys(codec.schema, found)
     if not is_whole(schema) or prepared.finds_atoms:

@@ -1,16 +1,19 @@
-"""What a fit tells a user to declare, by names, kinds and released domains alone: orders, and keys of persons."""
+"""What a fit tells a user to declare, by names, kinds and released domains alone: orders, keys of persons, and days."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from syntabula.errors import PrivacyWarning, RuleWarning, warn_caller
-from syntabula.table.schema.columns import Date, Datetime, Identifier
-from syntabula.table.schema.schema import Schema
+from syntabula.errors import DomainWarning, PrivacyWarning, RuleWarning, warn_caller
+from syntabula.table.schema.columns import Date, Datetime, Identifier, Numeric
+from syntabula.table.schema.schema import Schema, columns_listed
 
 if TYPE_CHECKING:
     from syntabula.table.raw import PhysicalType
+
+
+_DAYS_AS_NUMBERS = (19_000_101, 20_991_231)
 
 
 def tell_of_orders(
@@ -54,3 +57,23 @@ def tell_of_keys(released: Schema, names: Collection[str]) -> None:
     known = keys_of_persons(repeated)
     if keys := [name for name in repeated if names_persons(name) and name not in known]:
         warn_caller(PrivacyWarning(warning_of_keys(keys)))
+
+
+def tell_of_days(released: Schema, names: Collection[str]) -> None:
+    """Warn of undeclared columns whose released bounds are those of days written as whole numbers, such as 20240131."""
+    first, last = _DAYS_AS_NUMBERS
+    days = [
+        name
+        for name in names
+        if isinstance(column := released[name], Numeric)
+        and column.integer
+        and first <= column.lower < column.upper <= last
+    ]
+    if days:
+        warn_caller(
+            DomainWarning(
+                f"{columns_listed(days)}: the bounds that were found are those of days written as whole numbers, such as "
+                '20240131; if they are days, declare {kind: date, format: "%Y%m%d"} in a schema, or else days come out '
+                "that do not exist"
+            )
+        )

@@ -39,7 +39,7 @@ FEWEST_PARTS = 5
 
 @dataclass(frozen=True, eq=False)
 class FoundColumns:
-    """Judges what came of columns, above all of those found privately, by the release alone, so that it costs no privacy.
+    """Judges what came of columns, found or declared, by the release alone, so that it costs no privacy.
 
     Attributes:
         columns: Domains of those that were found.
@@ -57,8 +57,25 @@ class FoundColumns:
 
     @cached_property
     def lost(self) -> list[str]:
-        """The columns that carry no information; see `is_lost`."""
-        return [name for name, column in self.columns.items() if is_lost(column, self._drawn[name])]
+        """The columns that carry no information; see `is_lost`.
+
+        Of declared ones these are numbers, days and times that come out as one value, though others are declared.
+        """
+        found = [name for name, column in self.columns.items() if is_lost(column, self._drawn[name])]
+        return found + [name for name in self._declared if n_values(self._drawn[name]) <= 1]
+
+    @property
+    def _declared(self) -> list[str]:
+        """The declared columns of numbers, days and times that may come out coarser by noise than was asked for."""
+        return [
+            name
+            for name in self.codec.bins
+            if self.noisy
+            and name not in self.columns
+            and isinstance(column := self.codec.schema[name], Ordered)
+            and (column.bins is None or column.bins >= FEWEST_PARTS)
+            and column.span()[0] < column.span()[1]
+        ]
 
     @property
     def others(self) -> dict[str, float]:
@@ -70,7 +87,7 @@ class FoundColumns:
     @property
     def coarse(self) -> list[str]:
         """The columns that are not lost and of which little more than bounds came out; see `is_coarse`."""
-        ordered = [name for name in self.columns if self.noisy and name in self.codec.bins]
+        ordered = [name for name in self.columns if self.noisy and name in self.codec.bins] + self._declared
         found = [name for name in ordered if is_coarse(name, self.codec, self.model)]
         return [name for name in found if name not in self.lost]
 
@@ -153,8 +170,12 @@ def is_lost(column: Column, drawn: RawColumn) -> bool:
         return column.pattern is None
     if share_of_other(column, drawn) >= _NEARLY_ALL:
         return True
-    kinds = len(set(drawn.values[~drawn.missing].tolist())) + bool(drawn.missing.any())
-    return kinds <= 1
+    return n_values(drawn) + bool(drawn.missing.any()) <= 1
+
+
+def n_values(drawn: RawColumn) -> int:
+    """Return how many different values some cells hold, missing ones left out."""
+    return len(set(drawn.values[~drawn.missing].tolist()))
 
 
 def share_of_other(column: Column, drawn: RawColumn) -> float:

@@ -303,7 +303,7 @@ class Release:
         return rows.shares()
 
     def lost_columns(self) -> list[str]:
-        """Return the columns that were found privately and hold running numbers, one value, or "other" nearly alone."""
+        """Return the columns that hold one value, or if found privately running numbers or "other" nearly alone."""
         return [*self._found.lost]
 
     def other_columns(self) -> dict[str, float]:
@@ -311,7 +311,7 @@ class Release:
         return self._found.others
 
     def coarse_columns(self) -> list[str]:
-        """Return the numbers, days and times that were found privately and of which little more than bounds came out."""
+        """Return the columns of numbers, days and times of which little more than bounds came out."""
         return self._found.coarse
 
     @cached_property

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import SchemaError
+from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
 from syntabula.table.frames.text_numbers import with_texts_read
@@ -105,7 +106,7 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     from syntabula.table.rules.ordered_names import told, unordered
     from syntabula.table.rules.proposals import proposed_rules
 
-    table = with_texts_read(table)
+    table = day_numbers.with_days_read(with_texts_read(table))
     columns, noted = _drafted(table.columns)
     schema = Schema(columns)
     notes = [_note(names, note) for note, names in noted.items()]
@@ -150,6 +151,7 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
     """Return the columns' domains, and the notes, each with the names of its columns."""
     drafted: dict[str, Column] = {}
     noted: dict[str, list[str]] = {}
+    has_order = False
     for name, raw in columns.items():
         of_persons = is_of_persons(name, is_number=raw.physical.kind != "text")
         repeats = (of_persons or is_key_name(name)) and _repeats_keys(raw)
@@ -162,9 +164,11 @@ def _drafted(columns: Mapping[str, RawColumn]) -> tuple[dict[str, Column], dict[
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
         drawn = drafted[name]
-        if note == _UNIQUE_NOTE and note in noted and isinstance(drawn, Date | Datetime):
-            # Rows have one order.
-            drafted[name], note = replace(drawn, unique=False), None
+        if isinstance(drawn, Date | Datetime) and drawn.unique:
+            if has_order:
+                # Rows have one order.
+                drafted[name], note = replace(drawn, unique=False), None if note == _UNIQUE_NOTE else note
+            has_order = True
         if note:
             noted.setdefault(note, []).append(name)
         if repeats:
@@ -242,6 +246,8 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
     values = raw.values[present]
     nullable = bool(values.size < raw.missing.size or not values.size)
     note = None if values.size else NO_VALUES
+    if raw.physical.format in day_numbers.FORMATS.values():
+        note = day_numbers.NOTE
     match raw.physical.kind:
         case "boolean":
             name = raw.physical.name

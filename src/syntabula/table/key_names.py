@@ -7,15 +7,23 @@ from collections.abc import Iterable
 
 from syntabula.table.schema.schema import columns_listed
 
-_WORD = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|nbr|no|number|index)$", re.IGNORECASE)
+_WORD = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|nbr|no|number|nummer|index)$", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](Id|ID|Key|Number|Nr|Uuid|UUID)$")
 _PERSONS = (
     "account|beneficiary|borrower|cardholder|citizen|client|customer|driver|employee|guest|household|individual|"
     "insured|member|owner|participant|passenger|patient|person|policyholder|pupil|respondent|student|subject|subscriber|"
     "tenant|user|visitor|voter|worker"
 )
-_KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code"
-_KEY_OF_PERSON = re.compile(rf"({_PERSONS})s?[_\W]?({_KEYS})|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE)
+# The same in German, French, Spanish and Italian, where they differ; keys are written in one word in German.
+_ABROAD = (
+    "patienten|kunden?|versicherten?|mitglieds?|mitarbeiter|personal|konto|fahrer|mieter|sch(ü|ue)ler|"
+    "assur(é|e)|adh(é|e)rent|abonn(é|e)|salari(é|e)|(é|e)l(è|e)ve|"
+    "paciente|cliente|socio|empleado|alumno|paziente|dipendente"
+)
+_KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code|nummer|num(é|e)ro"
+_KEY_OF_PERSON = re.compile(
+    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE
+)
 _PERSON = re.compile(rf"(.+_)?({_PERSONS})", re.IGNORECASE)
 
 REMEDY = (
@@ -59,5 +67,5 @@ def warning_of_keys(names: list[str]) -> str:
 
 def _ending(name: str) -> str:
     """Return the last two words of a name, such as patient_id of "src.patient_id" and "sourcePatientId"."""
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+", name)
+    words = re.findall(r"[A-ZÀ-Þ]?[a-zß-ÿ]+|[A-ZÀ-Þ]+(?![a-zß-ÿ])|[0-9]+", name)
     return "_".join(words[-2:])

@@ -133,7 +133,7 @@ class TestBatches:
         wide = Domain(("a", "b", "c"), (2000, 2000, 2000))
         families = [("a", "b"), ("a", "c"), ("a",), ("b", "c")]
 
-        parts = list(batches(wide, families))
+        parts = list(batches(wide.cells, families))
 
         assert [f for part in parts for f in part] == families
         assert len(parts) > 1

@@ -11,6 +11,8 @@ from syntabula.errors import ArgumentError, BudgetExceededError, PrivacyWarning,
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.parts import HeldParts
+from syntabula.marginals.passes import PassEngine
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors import tables as module
@@ -252,6 +254,30 @@ class TestRecoded:
         assert merged.domain.sizes == (3, 2, 2)
         assert merged.ledger is private.ledger
         assert measured.values.sum() == 500
+
+    @pytest.mark.parametrize("in_parts", [False, True])
+    def test_marginals_of_many_codes_are_counted_after_merging(self, in_parts):
+        # Before merging they have 8 x 10^9 cells, which no memory holds.
+        domain = Domain(("a", "b", "c"), (2000, 2000, 2000))
+        rng = np.random.default_rng(0)
+        table = EncodedTable(domain, tuple(rng.integers(0, 2000, 300) for _ in domain))
+        parts = HeldParts((table,))
+        engine = PassEngine(parts, domain, limit_mb=100) if in_parts else MemoryEngine(table, limit_mb=100)
+        recoding = Recoding(domain, {c: np.arange(2000) // 500 for c in domain.columns}, {})
+        private = Curator(engine, Ledger(NO_PRIVACY), SeededNoise(0)).recoded(recoding)
+        plain = Curator(MemoryEngine(recoding.encode(table)), Ledger(NO_PRIVACY), SeededNoise(0))
+
+        cliques = [("a",), ("a", "b", "c"), ("c", "b")]
+        found, expected = (c.measure(cliques, share=Fraction(1, 4), step="s") for c in (private, plain))
+        assert all((f.values == e.values).all() for f, e in zip(found, expected, strict=True))
+        of_three = [np.zeros(private.domain.shape(cliques[1]))]
+        for asked in (private, plain):
+            assert asked.choose(cliques[1:2], of_three, share=Fraction(1, 4), step="s") == 0
+        distances = [
+            c.measure_dependence(cliques[1:], share=Fraction(1, 4), step="s").tolist()
+            for c in (private, plain)
+        ]
+        assert distances[0] == distances[1]
 
 
 class TestSecrecy:

@@ -162,7 +162,11 @@ def _release(
 def _check_columns(release: Release, rescue: SavedOnFailure) -> None:
     """Refuse a release of which a found column carries little or no information."""
     with rescue:
-        lost, coarse = release.lost_columns(), release.coarse_columns()
+        found = release.privacy.columns_of("private")
+        lost, coarse = (
+            [name for name in names if name in found]
+            for names in (release.lost_columns(), release.coarse_columns())
+        )
     if lost or coarse:
         raise CommandError(
             f"{'; '.join(_of_poor(lost, coarse, release))}; nothing was written because of --require-columns, but "
@@ -211,18 +215,37 @@ def _of_others(names: list[str], observed: bool, release: Release) -> str:
 def _of_poor(lost: list[str], coarse: list[str], release: Release) -> Iterator[str]:
     """Say how many columns carry no information, or little, which, and what to do."""
     n_columns, exact = len(release.schema.columns), release.privacy.budget.currency == "none"
-    if lost:
-        why = "values that hardly repeat" if exact else "what noise hides"
-        yield (
-            f"{len(lost)} of {n_columns} columns carry no information, as they hold {why}, or one value: {_shown(lost)}; "
-            f"declare them in a schema{'' if exact else ', or raise epsilon'}"
-        )
-    if coarse:
-        yield (
-            f"{len(coarse)} of {n_columns} columns carry little more than the range of their values, as noise left fewer "
-            "than five parts of it to tell apart, so single values, round numbers and what depends on them are lost: "
-            f"{_shown(coarse)}; declare them in a schema, with fewer columns, raise epsilon, or use more records"
-        )
+    found = release.privacy.columns_of("private")
+    for names, why, remedy in (
+        (
+            [name for name in lost if name in found],
+            f"no information, as they hold {'values that hardly repeat' if exact else 'what noise hides'}, or one value",
+            f"declare them in a schema{'' if exact else ', or raise epsilon'}",
+        ),
+        (
+            [name for name in coarse if name in found],
+            f"little more than {_RANGE}",
+            "declare them in a schema, with fewer columns, raise epsilon, or use more records",
+        ),
+        (
+            [name for name in lost if name not in found],
+            "no information, as they hold one value, and noise hides any other",
+            "use fewer columns, raise epsilon, or use more records",
+        ),
+        (
+            [name for name in coarse if name not in found],
+            f"little more than {_RANGE}",
+            "use fewer columns, raise epsilon, or use more records",
+        ),
+    ):
+        if names:
+            yield f"{len(names)} of {n_columns} columns carry {why}: {_shown(names)}; {remedy}"
+
+
+_RANGE = (
+    "the range of their values, as noise left fewer than five parts of it to tell apart, so single values, round numbers "
+    "and what depends on them are lost"
+)
 
 
 def _of_rare(others: dict[str, float]) -> Iterator[str]:

@@ -69,7 +69,7 @@ class CellCurator:
             raise ArgumentError("choose needs at least one candidate")
         curator = self._curator
         curator._check_estimates(self._cliques, estimates)
-        curator._engine.check_memory(curator._missing(self._cliques))
+        curator._check_memory(self._cliques)
 
         def draw(token: Token) -> NoisyArray:
             believed = np.concatenate([np.ravel(e) for e in estimates])
@@ -101,7 +101,7 @@ class CellCurator:
         if not chosen:
             raise ArgumentError("measure needs at least one cell")
         curator = self._curator
-        curator._engine.check_memory(curator._missing(list(chosen)))
+        curator._check_memory(list(chosen))
         event, sigma = curator._noise(len(chosen), sum(map(len, chosen.values())), share)
 
         def draw(token: Token) -> NoisyArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, ResourceError
-from syntabula.marginals.counting import CountingEngine
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
+from syntabula.marginals.recoding import MergedCounts
 from syntabula.marginals.sorted_points import SortedPoints
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import Sensitive, frequent
@@ -120,19 +120,19 @@ def dependence_steps(counts: NDArray[np.int64]) -> int:
     return round(distance * STEPS_PER_RECORD)
 
 
-def batches(domain: Domain, families: Sequence[Clique]) -> Iterator[list[Clique]]:
-    """Yield the families in parts whose counts need bounded memory, decided by the domain alone."""
-    for start, stop in _runs([domain.cells(family) for family in families], _FAMILY_CELLS_AT_ONCE):
+def batches(cells: Callable[[Clique], int], families: Sequence[Clique]) -> Iterator[list[Clique]]:
+    """Yield the families in parts whose counts need bounded memory, by the cells that each of them has."""
+    for start, stop in _runs([cells(family) for family in families], _FAMILY_CELLS_AT_ONCE):
         yield list(families[start:stop])
 
 
-def first_batch(engine: CountingEngine, cliques: list[Clique], ahead: Sequence[Clique]) -> list[Clique]:
+def first_batch(counted: MergedCounts, cliques: list[Clique], ahead: Sequence[Clique]) -> list[Clique]:
     """Return the cliques and as many of the next ones as may be counted at once, decided by the domain alone."""
-    batch = next(batches(engine.domain, [*dict.fromkeys([*cliques, *ahead])]))
+    batch = next(batches(counted.cells, [*dict.fromkeys([*cliques, *ahead])]))
     if len(batch) <= len(cliques):
         return cliques
     try:
-        engine.check_memory(batch)
+        counted.check_memory(batch)
     except ResourceError:  # each alone may fit
         return cliques
     return batch

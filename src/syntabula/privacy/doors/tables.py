@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.counting import CountingEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement
-from syntabula.marginals.recoding import Recoding
+from syntabula.marginals.recoding import MergedCounts, Recoding
 from syntabula.privacy.doors.scores import (
     SENSITIVITY_STEPS,
     STEPS_PER_RECORD,
@@ -76,6 +76,10 @@ class Curator:
         """Columns and sizes of the table in its present coding."""
         return self._recoding.target if self._recoding else self._engine.domain
 
+    @cached_property
+    def _counts(self) -> MergedCounts:
+        return MergedCounts(self._engine, self._recoding)
+
     @property
     def ledger(self) -> Ledger:
         """The ledger that pays."""
@@ -108,7 +112,7 @@ class Curator:
         """
         if not cliques:
             raise ArgumentError("measure needs at least one clique")
-        self._engine.check_memory(self._missing(cliques))
+        self._check_memory(cliques)
         event, sigma = self._noise(len(cliques), sum(self.domain.cells(c) for c in cliques), share)
         noisy = self._answer(
             event, step, cliques, lambda t: noisy_counts(t, self._source, self._joined(cliques, ahead))
@@ -155,7 +159,7 @@ class Curator:
             estimates: Expected counts of each, of the clique's shape, from public facts and released values.
         """
         self._check_estimates(cliques, estimates)
-        self._engine.check_memory(self._missing(cliques))
+        self._check_memory(cliques)
         steps = len(cliques) * STEPS_PER_RECORD
         event = counting_event(self._ledger, share, sensitivity=steps, cells=1, what="distance of marginals")
 
@@ -221,8 +225,8 @@ class Curator:
     def _check_families(self, families: Sequence[Clique]) -> None:
         if not families or not all(families):
             raise ArgumentError("families must hold at least one family, each with at least one column")
-        for batch in batches(self._engine.domain, families):
-            self._engine.check_memory(batch)
+        for batch in batches(self._counts.cells, families):
+            self._counts.check_memory(batch)
 
     def _records(self) -> EncodedTable:
         """Return all records, for `RecordCurator`, which knows when that is allowed."""
@@ -239,8 +243,8 @@ class Curator:
     def _exact_dependences(self, families: Sequence[Clique]) -> list[int]:
         """Return the dependence of each family in steps; only these numbers are kept, not the counts."""
         missing = [f for f in dict.fromkeys(families) if f not in self._dependences]
-        for batch in batches(self._engine.domain, missing):
-            for family, counts in self._counted(batch):
+        for batch in batches(self._counts.cells, missing):
+            for family, counts in zip(batch, self._counts.counts(batch), strict=True):
                 self._dependences[family] = Sensitive(dependence_steps(counts))
         return [self._dependences[f].reveal_inside_privacy() for f in families]
 
@@ -266,18 +270,17 @@ class Curator:
     def _fill_cache(self, cliques: Sequence[Clique], ahead: Sequence[Clique] = ()) -> None:
         if not (missing := self._missing(cliques)):
             return
-        missing = first_batch(self._engine, missing, self._missing(ahead))
+        missing = first_batch(self._counts, missing, self._missing(ahead))
         new = sum(map(self.domain.cells, missing))
         if self._cached_cells + new > CACHED_CELLS:
             self._cache = {c: self._cache[c] for c in cliques if c in self._cache}
             self._cached_cells = sum(map(self.domain.cells, self._cache))
         self._cached_cells += new
-        self._cache |= {clique: Sensitive(counts) for clique, counts in self._counted(missing)}
+        self._cache |= zip(missing, map(Sensitive, self._counts.counts(missing)), strict=True)
 
-    def _counted(self, cliques: Sequence[Clique]) -> Iterator[tuple[Clique, NDArray[np.int64]]]:
-        """Yield each clique and its exact counts in the present coding."""
-        for clique, counts in zip(cliques, self._engine.counts(cliques), strict=True):
-            yield clique, self._recoding.merge_counts(clique, counts) if self._recoding else counts
+    def _check_memory(self, cliques: Sequence[Clique]) -> None:
+        """Raise ResourceError if counting these could need more memory than allowed; reads no row."""
+        self._counts.check_memory(self._missing(cliques))
 
     def __repr__(self) -> str:  # shows no count, not even that of the rows
         return f"Curator({len(self.domain)} columns)"
@@ -336,7 +339,7 @@ class Candidates:
             raise ArgumentError("among must be a mask of all candidates with at least one of them")
         curator = self._curator
         if self._distances is None:
-            curator._engine.check_memory(curator._missing(self._cliques))
+            curator._check_memory(self._cliques)
 
         def draw(token: Token) -> NoisyArray:
             weighing = self._weighing.among(left)

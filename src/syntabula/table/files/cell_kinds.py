@@ -8,12 +8,12 @@ these allow two orders of day and month, it stays text.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 from syntabula.table.database import quoted
+from syntabula.table.files import day_kinds
 from syntabula.table.files.declared_cells import matches, stripped
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType
 from syntabula.table.schema.columns import SPELLINGS
@@ -27,8 +27,13 @@ _ZONED = {"zoned time": None, "UTC time": "%Y-%m-%dT%H:%M:%SZ"}
 _CLOCK = {
     "clock": "%H:%M", "bare clock": "%-H:%M", "clock of seconds": "%H:%M:%S", "bare clock of seconds": "%-H:%M:%S",
 }  # fmt: skip
+_HALF_CLOCK = {
+    "half clock": "%I:%M %p", "bare half clock": "%-I:%M %p",
+    "half clock of seconds": "%I:%M:%S %p", "bare half clock of seconds": "%-I:%M:%S %p",
+}  # fmt: skip
+_COMPACT = {"whole day": "%Y%m%d", "whole time of minutes": "%Y%m%d%H%M", "whole time": "%Y%m%d%H%M%S"}
 _DIGITS = ("padded clock", "whole clock", "late whole clock")
-_SHORT = ("whole", *_DIGITS[1:])
+_SHORT = ("whole", *_DIGITS[1:], *_COMPACT)
 _WHOLE_KINDS = (*_SHORT, "long whole")
 _REAL_KINDS = ("real", "padded real", "whole with point", "point of thousandths")
 _COMMA = ("comma", "padded comma", "comma of thousandths")
@@ -41,39 +46,29 @@ _GROUPS = (
     "whole groups by point",
 )
 
-_SEPARATORS = "/.-"
-_CLOCKS = {
-    "": "", " minutes": " %H:%M", " seconds": " %H:%M:%S",
-    " half minutes": " %I:%M %p", " half seconds": " %I:%M:%S %p",
-}  # fmt: skip
-_ORDERS = {"day first": ("%d", "%m"), "month first": ("%m", "%d"), "either first": None}
-_PADDINGS = ("", " bare")
-_OTHER_DAYS = tuple(
-    f"{order} {separator}{clock}{padding}"
-    for separator, clock, order, padding in product(_SEPARATORS, _CLOCKS, _ORDERS, _PADDINGS)
-)
+# Words in the names of kinds of days and clocks without zeros before a number of one digit.
+_BARE = ("bare clock", "bare half clock", *day_kinds.BARE)
 
 _MISSING = {f"missing as {text}": text for text in MISSING_TEXTS}
 _PERIODS = {"month": "%Y-%m", "dashed quarter": "%Y-Q%q", "quarter": "%YQ%q", "week": "%G-W%V"}
 
 CELL_KINDS = (
-    *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, "slashed day",
-    _DIGITS[0], *_OTHER_DAYS, *_PERIODS, "month or season", *_MISSING, "text",
+    *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, *_HALF_CLOCK,
+    _DIGITS[0], *day_kinds.KINDS, *day_kinds.NAMED, *_PERIODS, "month or season", *_MISSING, "text",
 )  # fmt: skip
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
 Nobody can tell whether 1,234 means thousands or thousandths; 1.234 means thousandths unless other cells of its column
-have a decimal comma or more groups. Padded numbers have two decimals, the last of which is
-zero. Days with other separators show by a number above 12 which part is the month; if neither does, either may come
-first. Bare ones have a day or month of one digit. Padded clocks are digits such as 0905; whole numbers such as 1145
-may be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or
-the season that began in 2009. NA and the like are missing cells, except in columns of texts.
+have a decimal comma or more groups. Padded numbers have two decimals, the last of which is zero. Days with other
+separators show by a number above 12 which part is the month; if neither does, either may come first. Whole days and
+times, such as 20240131, are whole numbers too. Padded clocks are digits such as 0905; whole numbers such as 1145 may
+be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or the
+season that began in 2009. NA and the like are missing cells, except in columns of texts.
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
 
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_SLASHED = r"[0-9]{4}/[0-9]{2}/[0-9]{2}"
 _MINUTES, _SECONDS = r"[0-9]{2}:[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
 _OFFSET = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _WHOLE = r"-?(0|[1-9][0-9]{0,19})"
@@ -88,12 +83,9 @@ _MONTH = f"{_YEAR}-(0[1-9]|1[0-2])"
 _IS_SEASON = "(substr({0}, 3, 2)::INT + 1) % 100 = substr({0}, 6, 2)::INT"
 _IS_WEEK = "strftime(try_strptime({0}, '%G-W%V'), '%G-W%V') = {0}"
 _GROUPED = r"[+-]?[1-9][0-9]{0,2}"
-_OF_CLOCK = (
-    r" ([01]?[0-9]|2[0-3]):[0-5][0-9]",
-    r" ([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]",
-    r" (0?[1-9]|1[0-2]):[0-5][0-9] [AaPp][Mm]",
-    r" (0?[1-9]|1[0-2]):[0-5][0-9]:[0-5][0-9] [AaPp][Mm]",
-)
+_OF_DAY = "(19|20)[0-9]{2}(0[1-9]|1[0-2])([0-2][0-9]|3[01])"
+_OF_MINUTES = "([01][0-9]|2[0-3])[0-5][0-9]"
+_OF_HALF = "[0-5][0-9] [AaPp][Mm]"
 
 
 def kind_counts(database: Any, source: str, column: str) -> dict[str, int]:
@@ -130,12 +122,18 @@ def kind_of(cell: str) -> str:
     def typed(pattern: str, kind: str) -> str:
         return f"({matches(cell, pattern)} AND TRY_CAST({cell} AS {kind}) IS NOT NULL)"
 
+    def written(pattern: str, format: str) -> str:
+        return f"({matches(cell, pattern)} AND try_strptime({cell}, {quoted(format)}) IS NOT NULL)"
+
     tests = {
         "true or false": f"{cell} IN ('true', 'false')",
         "True or False": f"{cell} IN ('True', 'False')",
         "TRUE or FALSE": f"{cell} IN ('TRUE', 'FALSE')",
         "late whole clock": matches(cell, "(1[3-9]|2[0-3])(3[2-9]|[45][0-9])"),
         "whole clock": matches(cell, "(1[0-9]|2[0-3])[0-5][0-9]|2400"),
+        "whole day": written(_OF_DAY, _COMPACT["whole day"]),
+        "whole time of minutes": written(_OF_DAY + _OF_MINUTES, _COMPACT["whole time of minutes"]),
+        "whole time": written(f"{_OF_DAY}{_OF_MINUTES}[0-5][0-9]", _COMPACT["whole time"]),
         "whole": matches(cell, r"-?(0|[1-9][0-9]{0,14})"),
         "long whole": typed(_WHOLE, "BIGINT"),
         "whole with point": matches(cell, rf"{_SIGNED}\.0"),
@@ -165,35 +163,22 @@ def kind_of(cell: str) -> str:
         ),
         "bare clock of seconds": matches(cell, r"[0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"),
         "padded clock": matches(cell, "0[0-9][0-5][0-9]"),
-        "slashed day": f"({matches(cell, _SLASHED)} AND TRY_CAST(replace({cell}, '/', '-') AS DATE) IS NOT NULL)",
+        "half clock": matches(cell, f"(0[1-9]|1[0-2]):{_OF_HALF}"),
+        "bare half clock": matches(cell, f"[1-9]:{_OF_HALF}"),
+        "half clock of seconds": matches(cell, f"(0[1-9]|1[0-2]):[0-5][0-9]:{_OF_HALF}"),
+        "bare half clock of seconds": matches(cell, f"[1-9]:[0-5][0-9]:{_OF_HALF}"),
         "month or season": f"({matches(cell, _MONTH)} AND {_IS_SEASON.format(cell)})",
         "month": matches(cell, _MONTH),
         "dashed quarter": matches(cell, rf"{_YEAR}-Q[1-4]"),
         "quarter": matches(cell, rf"{_YEAR}Q[1-4]"),
         "week": f"({matches(cell, rf'{_YEAR}-W(0[1-9]|[1-4][0-9]|5[0-3])')} AND {_IS_WEEK.format(cell)})",
     }
+    tests |= {
+        kind: written(day_kinds.named_pattern(kind), format) for kind, format in day_kinds.NAMED.items()
+    }
     tests |= {kind: f"{cell} = {quoted(text)}" for kind, text in _MISSING.items()}
     cases = " ".join(f"WHEN {test} THEN {_AT[kind]}" for kind, test in tests.items())
-    days = " ".join(_other_day(cell, separator) for separator in _SEPARATORS)
-    return f"(CASE {cases} {days} ELSE {_AT['text']} END)::UTINYINT"
-
-
-def _other_day(cell: str, separator: str) -> str:
-    """Return the SQL case of days with a separator: the position of the kind by order, clock and padding."""
-    mark = rf"\{separator}"
-    clocks = f"(({')|('.join(_OF_CLOCK)}))?"
-    shape = rf"([0-9]{{1,2}}){mark}([0-9]{{1,2}}){mark}([0-9]{{4}}){clocks}"
-    first, second, year = (f"regexp_extract({cell}, '^{shape}$', {i})" for i in (1, 2, 3))
-    order = f"CASE WHEN {first}::INT > 12 THEN 0 WHEN {second}::INT > 12 THEN 1 ELSE 2 END"
-    day, month = (
-        f"(CASE WHEN {first}::INT > 12 THEN {a} ELSE {b} END)" for a, b in ((first, second), (second, first))
-    )
-    exists = f"TRY_CAST({year} || '-' || {month} || '-' || {day} AS DATE) IS NOT NULL"
-    bare = f"(length({first}) = 1 OR length({second}) = 1)::INT"
-    clock = " ".join(f"WHEN {matches(cell, '.*[0-9]{4}' + c)} THEN {i}" for i, c in enumerate(_OF_CLOCK, 1))
-    start = _AT[f"day first {separator}"]
-    place = f"{start} + ((CASE {clock} ELSE 0 END) * 3 + ({order})) * 2 + {bare}"
-    return f"WHEN CASE WHEN {matches(cell, shape)} THEN {exists} ELSE false END THEN {place}"
+    return f"(CASE {cases} {day_kinds.cases(cell, _AT)} ELSE {_AT['text']} END)::UTINYINT"
 
 
 @dataclass(frozen=True)
@@ -217,8 +202,9 @@ class Form:
         if not self.formats:
             return self.physical
         # A day or hour of two digits looks alike with and without padding.
-        bare = [kind for kind in self.formats if "bare" in kind and kind in stands_out]
-        format = self.formats[max(bare or self.formats, key=lambda kind: counts[kind])]
+        bare = {word for word in _BARE for kind in self.formats if word in kind and kind in stands_out}
+        alike = [kind for kind in self.formats if all(word in kind for word in bare)]
+        format = self.formats[max(alike, key=lambda kind: counts[kind])]
         if self.physical.kind == "boolean":
             name = "BOOLEAN" if format in (None, SPELLINGS[0]) else format
             return replace(self.physical, name=name)
@@ -237,22 +223,12 @@ _TYPES = {
 TEXT = PhysicalType("text", "VARCHAR")
 
 
-def _day_forms() -> Iterator[Form]:
-    for separator, (clock, of_clock), (order, parts) in product(
-        _SEPARATORS, _CLOCKS.items(), _ORDERS.items()
-    ):
-        if parts is None:
-            continue
-        formats: dict[str, str | None] = {}
-        for padding, flag in zip(_PADDINGS, ("", "-"), strict=True):
-            first, second = (part.replace("%", f"%{flag}") for part in parts)
-            format = f"{first}{separator}{second}{separator}%Y{of_clock}"
-            formats |= {f"{o} {separator}{clock}{padding}": format for o in (order, "either first")}
-        yield Form(frozenset(formats), _TYPES["local" if clock else "day"], formats)
-
-
 _FORMS = (
     Form(frozenset(_FLAGS), _TYPES["flag"], _FLAGS),
+    *(
+        Form(frozenset({kind}), _TYPES["day" if kind == "whole day" else "local"], {kind: format})
+        for kind, format in _COMPACT.items()
+    ),
     Form(frozenset(_WHOLE_KINDS), _TYPES["whole"], {}),
     # Floats cannot hold whole numbers of 16 digits.
     Form(frozenset({*_SHORT, *_REAL_KINDS}), _TYPES["number"], {}),
@@ -267,7 +243,7 @@ _FORMS = (
         dict.fromkeys(_DIGITS, "%H%M"),
         frozenset({"padded clock", "late whole clock"}),
     ),
-    Form(frozenset({"slashed day"}), _TYPES["day"], {"slashed day": "%Y/%m/%d"}),
+    Form(frozenset(_HALF_CLOCK), _TYPES["clock"], _HALF_CLOCK),
     Form(
         frozenset({"month", "month or season"}),
         _TYPES["day"],
@@ -287,7 +263,10 @@ _BY_POINT = Form(
     replace(_TYPES["number"], format="1.234,5"),
     {},
 )
-_DAYS = tuple(_day_forms())
+_DAYS = tuple(
+    Form(frozenset(alike), _TYPES["local" if has_clock else "day"], alike)
+    for has_clock, alike in day_kinds.formats()
+)
 _FAMILIES = tuple(
     tuple(kinds) for kinds in (_FLAGS, _WHOLE_KINDS + _REAL_KINDS, ("day", *_LOCAL), _ZONED, _CLOCK)
 )
