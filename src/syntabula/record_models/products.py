@@ -6,6 +6,7 @@ to gradients, all is: the bounds of a record's part hold for float32 (`privacy.t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from syntabula._extras import require
@@ -30,6 +31,13 @@ class Products(Protocol):
         """
         ...
 
+    def added(self, parts: Sequence[tuple[Tensor, Tensor]], bias: Tensor) -> Tensor:
+        """Return the sum of some inputs [..., in] times their weights [in, out], plus a bias [out].
+
+        It may be of another type than float32, and is for the next product.
+        """
+        ...
+
 
 class ExactProducts:
     """In float32."""
@@ -45,6 +53,14 @@ class ExactProducts:
             found = inputs @ weights
             found = found if bias is None else found + bias
         return found.relu() if rectified else found
+
+    def added(self, parts: Sequence[tuple[Tensor, Tensor]], bias: Tensor) -> Tensor:
+        """Return one sum of products."""
+        (inputs, weights), *others = parts
+        found = self(inputs, weights, bias)
+        for inputs, weights in others:
+            found = found + self(inputs, weights)
+        return found
 
 
 @runtime_checkable
