@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
+from syntabula.record_models import precision as precisions
 from syntabula.record_models import products
 from syntabula.record_models.loop import Training, train
-from syntabula.record_models.products import ExactProducts, let_round
+from syntabula.record_models.precision import let_round
+from syntabula.record_models.products import ExactProducts
 
 torch = pytest.importorskip("torch")
 
@@ -135,7 +137,7 @@ class Line:
 def test_training_rounds_only_where_that_is_faster_and_not_forbidden(
     precision: Any, fast: bool, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(products, "multiplies_bfloat16", lambda device: fast)
+    monkeypatch.setattr(precisions, "multiplies_bfloat16", lambda device: fast)
     monkeypatch.setattr(Line, "used", [])
     records = np.random.default_rng(0).integers(0, 5, (60, 3))
 
@@ -156,7 +158,7 @@ def test_training_rounds_only_where_that_is_faster_and_not_forbidden(
 
 
 def test_a_gpu_and_a_network_that_cannot_stay_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "multiplies_bfloat16", lambda device: True)
+    monkeypatch.setattr(precisions, "multiplies_bfloat16", lambda device: True)
     line = Line(CPU, None)
 
     let_round(line, "auto", torch.device("cuda"))

@@ -20,7 +20,7 @@ from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
 from syntabula.record_models.adamw import AdamW, move_mean, warmth
 from syntabula.record_models.checkpoints import PARTS, Checkpoints, packed, unpacked
-from syntabula.record_models.products import Precision, let_round
+from syntabula.record_models.precision import Precision, let_round
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
