@@ -6,9 +6,10 @@
 Needs SYNTABULA_DATA, and for each method the Python and the checkout that docs/studies.md says; for synthpop
 SYNTABULA_PEER_DPART, a Python 3.9 with dpart and pyarrow; for great SYNTABULA_PEER_GREAT, a Python with be-great and
 pyarrow. Each run is a process of one thread, and the sides take turns. Training is timed from the frame to the trained
-model, preparation included and imports not; so many rows are drawn then. Seconds are processor seconds, of the process
-and those that it started, the least of the repeats; the peak is the largest memory of the process, libraries included.
-"Others" are the peer's seconds over ours.
+model, preparation included and imports not; so many rows are drawn then. Where more rows are to be learned than the table
+has, they are drawn from it with replacement. Seconds are processor seconds, of the process and those that it started, the
+least of the repeats; the peak is the largest memory of the process, libraries included. "Others" are the peer's seconds
+over ours.
 
 What is equal: the steps; the records of a step, on average with a budget; the width of two layers; the levels of noise;
 the number of features of DP-MERF. Rows that DP-MERF's step generates are each side's own, as ours are distributions.
@@ -57,7 +58,8 @@ def main() -> None:
         table, facts = Path(place) / "rows.parquet", Path(place) / "columns.json"
         frame = st.datasets.load(options.table).frame
         if options.learned is not None:
-            frame = frame.sample(options.learned, random_state=0).reset_index(drop=True)
+            more = options.learned > len(frame)
+            frame = frame.sample(options.learned, replace=more, random_state=0).reset_index(drop=True)
         frame.astype(dict.fromkeys(frame.select_dtypes("str").columns, object)).to_parquet(table)
         columns = st.datasets.schema_of(options.table).columns
         facts.write_text(json.dumps({"name": options.table, **{k: facts_of(c) for k, c in columns.items()}}))
@@ -116,7 +118,9 @@ def _processor_seconds() -> float:
 
 
 def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Return the largest memory of this process; what `resource` says counts that of the one that started it, too."""
+    status = Path("/proc/self/status").read_text()
+    return float(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 if __name__ == "__main__":

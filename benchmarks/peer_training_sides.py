@@ -36,10 +36,14 @@ Side = Callable[[Any, dict[str, Any]], Train]
 
 def _ours(method: Callable[[int], Any]) -> Side:
     def prepare(frame: Any, facts: dict[str, Any]) -> Train:
-        import sklearn.tree  # noqa: F401 - imports are not timed
+        import opendp.measurements  # noqa: F401 - imports are not timed
+        import sklearn.tree  # noqa: F401
         import torch  # noqa: F401
 
         import syntabula as st
+        import syntabula.privacy.training.counts
+        import syntabula.synthesizers.fitting
+        import syntabula.table.frames.frames
 
         schema = st.datasets.schema_of(facts["name"])
         synthesizer = method(len(frame))

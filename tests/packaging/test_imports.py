@@ -104,6 +104,7 @@ def imports(node: ast.AST, *, into_functions: bool) -> Iterator[str]:
 WITH_TORCH = {
     "privacy/training/gradient_parts.py": {"torch"},
     "privacy/training/watched.py": {"torch"},
+    "record_models/denoising_loss.py": {"torch"},
     "record_models/rounded_products.py": {"torch"},
 }
 """A class of torch is the base of one there."""

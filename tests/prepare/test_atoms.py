@@ -53,6 +53,35 @@ class TestFrequentValues:
         assert {0.0, 50_000.0, 1_200.0} <= {*found.points}
         assert all(value % 100 == 0 for value in found.points)
 
+    def test_no_noise_is_drawn_for_values_of_far_fewer_records_than_noise_adds(self, monkeypatch):
+        # The noise has a standard deviation of about 75.
+        budget = Budget(epsilon=1.0, delta=1e-5).with_failure_delta(1e-6)
+        values = np.concatenate([np.arange(15_000) / 7, np.repeat([0.5, 2.5, 5_000.5], [6, 8, 10_000])])
+        drawn: list[int] = []
+        right = SeededNoise.discrete_gaussian
+
+        def noted(self, counts, sigma):
+            drawn.extend(np.sort(counts).tolist())
+            return right(self, counts, sigma)
+
+        monkeypatch.setattr(SeededNoise, "discrete_gaussian", noted)
+
+        found = find_atoms(
+            curator(values, budget),
+            0.0,
+            1e6,
+            unit=None,
+            count=40,
+            n_estimated=25_000,
+            share=Fraction(1, 400),
+            delta=Fraction(1, 20_000_000),
+            step="x",
+        )
+
+        # Of what is left of counts above a tenth of it.
+        assert drawn == [8 - 6, 10_000 - 6]
+        assert found.points == (5_000.5,)
+
     def test_a_pure_budget_counts_zero_and_both_bounds(self):
         found = find_atoms(
             curator(money(), Budget.pure(1.0)),

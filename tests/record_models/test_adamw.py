@@ -38,3 +38,19 @@ def test_gradients_are_let_go() -> None:
     AdamW([weight]).forget_gradients()
 
     assert weight.grad is None
+
+
+@pytest.mark.parametrize("longest", [0.5, 100.0])
+def test_gradients_are_shortened_together_as_by_torch(longest: float) -> None:
+    ours, theirs = ([torch.zeros(2, 3), torch.zeros(4), torch.zeros(())] for _ in range(2))
+    random = torch.Generator().manual_seed(0)
+    for own, other in list(zip(ours, theirs, strict=True))[:2]:
+        own.grad = torch.randn(own.shape, generator=random)
+        other.grad = own.grad.clone()
+
+    AdamW(ours).shorten_gradients(longest)
+    torch.nn.utils.clip_grad_norm_(theirs, longest)
+
+    for own, other in list(zip(ours, theirs, strict=True))[:2]:
+        torch.testing.assert_close(own.grad, other.grad)
+    assert ours[2].grad is None

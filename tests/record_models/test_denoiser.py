@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from syntabula.record_models.representation import ColumnLookup, column_lookup
 
 torch = pytest.importorskip("torch")
 
+from syntabula.record_models.denoising_loss import Asked, CodeColumns, DenoisingLoss  # noqa: E402
+
 KEPT = cosine_schedule(50)
 
 
@@ -43,9 +46,24 @@ def network(columns: list[ColumnLookup] | None = None, **options: Any) -> Denois
     return DenoisingNetwork(columns, KEPT, weights, **options)
 
 
+def asked_of_codes(codes: Any, counted: Any, sizes: list[int]) -> Asked:
+    """Return what asks for codes [rows, columns] alone, of which noisy ones tell nothing."""
+    places = codes + torch.tensor([0, *np.cumsum(sizes)[:-1]])
+    none = torch.zeros((len(codes), 0))
+    return Asked(none, none.bool(), places, counted, places, torch.zeros(codes.shape))
+
+
 def chances_of(logits: Any, codes: list[int]) -> Any:
-    """Return the log-probability of a code of each column, by the one row of logits."""
-    return network().log_chances(logits, torch.tensor([codes]))[0]
+    """Return the log-probability of a code of each column, of three and two codes, by the one row of logits."""
+    asked = asked_of_codes(torch.tensor([codes] * 2), torch.eye(2, dtype=torch.bool), [3, 2])
+    return -DenoisingLoss.apply(logits.repeat(2, 1), asked, CodeColumns([3, 2], "cpu"))
+
+
+def told_of_themselves(made: DenoisingNetwork, values: Any, codes: Any, levels: Any, known: Any) -> Any:
+    """Return what a network says, with what noisy codes tell of themselves."""
+    places = codes + made._offsets
+    said = made._said(values, places, levels, known)
+    return said.scatter_add(-1, places + values.shape[-1], made._of_levels[levels, 3:])
 
 
 def quiet() -> DenoisingNetwork:
@@ -105,6 +123,36 @@ class TestLosses:
         assert second[:2].exp().tolist() == pytest.approx([0.7310586, 0.2689414])
         assert torch.isfinite(first).all()
 
+    @pytest.mark.parametrize("sizes", [[3, 2, 4], []])
+    def test_its_slopes_are_those_of_its_formula(self, sizes: list[int]) -> None:
+        """In all rows but the first; there the other columns' logits drown the second one's."""
+        generator = random()
+        said = torch.randn((6, 2 + sum(sizes)), generator=generator, dtype=torch.float32) * 3
+        said[0, 2:5] += 200
+        codes = torch.stack(
+            [torch.randint(n, (6,), generator=generator) for n in sizes] or [torch.zeros(6)], 1
+        )
+        codes = codes.long()[:, : len(sizes)]
+        counted = torch.rand(codes.shape, generator=generator) < 0.7
+        asked = replace(
+            asked_of_codes(codes, counted, sizes),
+            wanted=torch.randn((6, 2), generator=generator),
+            counted_numbers=torch.rand((6, 2), generator=generator) < 0.7,
+            of_itself=torch.rand(codes.shape, generator=generator),
+        )
+        said.requires_grad_()
+        weights = torch.rand(6, generator=generator)
+
+        found = DenoisingLoss.apply(said, asked, CodeColumns(sizes, "cpu"))
+
+        wanted = ((said[:, :2] - asked.wanted).square() * asked.counted_numbers).sum(1)
+        logits = said[:, 2:].scatter_add(1, asked.noisy, asked.of_itself)
+        for j, part in enumerate(torch.split(logits, sizes, 1) if sizes else []):
+            wanted = wanted - part.log_softmax(1).gather(1, codes[:, j : j + 1])[:, 0] * counted[:, j]
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+        slopes, wanted_slopes = (torch.autograd.grad((x * weights).sum(), said)[0] for x in (found, wanted))
+        torch.testing.assert_close(slopes, wanted_slopes, rtol=1e-4, atol=1e-5)
+
     def test_gradients_are_numbers_beside_columns_with_fewer_codes(self) -> None:
         made = network()
         for weight in made.parameters.values():
@@ -138,9 +186,13 @@ class TestFirstWeights:
     def test_they_know_what_a_noisy_code_tells_of_itself(self) -> None:
         made = quiet()
 
-        _, logits = made._said(
-            torch.zeros((1, 1)), torch.ones((1, 2), dtype=torch.long), torch.tensor([30]), torch.zeros((1, 3))
-        )
+        logits = told_of_themselves(
+            made,
+            torch.zeros((1, 1)),
+            torch.ones((1, 2), dtype=torch.long),
+            torch.tensor([30]),
+            torch.zeros((1, 3)),
+        )[:, 1:]
 
         # Bayes' rule: the code stayed, or was drawn anew from three.
         stayed, anew = KEPT[30], (1 - KEPT[30]) / 3
@@ -234,13 +286,14 @@ def test_rows_are_drawn_by_the_network_that_was_trained(monkeypatch: pytest.Monk
 
     said = drawn._said(rows, numbers, drawn._told[1] + weights["known"].T @ known, float(KEPT[20]))
 
-    values, logits = made._said(
+    wanted = told_of_themselves(
+        made,
         torch.as_tensor(numbers.T),
         torch.as_tensor(rows[:, [0, 2]]),
         torch.full((7,), 20),
         torch.as_tensor(known.T),
     )
-    np.testing.assert_allclose(said, torch.cat([values, logits], 1).T, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(said, wanted.T, rtol=1e-3, atol=1e-2)
 
 
 def test_a_normal_number_keeps_its_spread_in_twenty_steps() -> None:

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from syntabula.errors import ArgumentError
+from syntabula.record_models import precision as precisions
 from syntabula.record_models import products
 from syntabula.record_models.loop import Training, train
-from syntabula.record_models.products import ExactProducts, let_round
+from syntabula.record_models.precision import let_round
+from syntabula.record_models.products import ExactProducts
 
 torch = pytest.importorskip("torch")
 
@@ -58,6 +60,39 @@ def test_rounded_ones_are_the_exact_ones_up_to_rounding(
     assert not any(map(torch.equal, exact[:3], rounded[:3]))
 
 
+def sums(made: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Return a sum of two products, and the gradients of a random sum of it but those of the first inputs."""
+    random = torch.Generator().manual_seed(0)
+    shapes = [(*shape, 50), (*shape, 30), (50, 70), (30, 70), (70,)]
+    one, other, *weights, bias = (torch.randn(size, generator=random) for size in shapes)
+    moved = [x.requires_grad_() for x in (other, *weights, bias)]
+    found = made.added([(one, weights[0]), (other, weights[1])], bias)
+    (found.float() * torch.randn(found.shape, generator=random)).sum().backward()
+    return [found.detach().float(), *(x.grad for x in moved)]
+
+
+@pytest.mark.parametrize("shape", [(80,), (20, 4)])
+def test_a_rounded_sum_of_products_is_the_exact_one_up_to_rounding(shape: tuple[int, ...]) -> None:
+    """The sum is rounded itself, too."""
+    exact, rounded = (sums(made, shape) for made in (ExactProducts(), RoundedProducts(ExactProducts())))
+
+    for one, other in zip(exact, rounded, strict=True):
+        assert other.dtype == torch.float32
+        assert other.shape == one.shape
+        assert 0 < float((one - other).norm() / one.norm()) < 0.01
+
+
+def test_a_sum_of_products_is_the_same_where_no_gradient_follows() -> None:
+    random = torch.Generator().manual_seed(0)
+    parts = [(torch.randn(80, n, generator=random), torch.randn(n, 70, generator=random)) for n in (50, 30)]
+    made, bias = RoundedProducts(ExactProducts()), torch.randn(70, generator=random)
+
+    with torch.no_grad():
+        alone = made.added(parts, bias)
+
+    assert float((alone - made.added(parts, bias).float()).norm() / alone.norm()) < 0.01
+
+
 def test_small_ones_stay_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, least in [("_LEAST_OPERATIONS", 80 * 50 * 70 + 1), ("_LEAST_WIDTH", 51)]:
         with monkeypatch.context() as held:
@@ -67,6 +102,9 @@ def test_small_ones_stay_exact(monkeypatch: pytest.MonkeyPatch) -> None:
                 for made in (ExactProducts(), RoundedProducts(ExactProducts()))
             )
             assert all(map(torch.equal, exact, other))
+    monkeypatch.setattr(rounded_products, "_LEAST_OPERATIONS", 80 * 80 * 70 + 1)
+    exact, other = (sums(made, (80,)) for made in (ExactProducts(), RoundedProducts(ExactProducts())))
+    assert all(map(torch.equal, exact, other))
 
 
 def test_what_is_no_number_stays_none() -> None:
@@ -99,7 +137,7 @@ class Line:
 def test_training_rounds_only_where_that_is_faster_and_not_forbidden(
     precision: Any, fast: bool, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(products, "multiplies_bfloat16", lambda device: fast)
+    monkeypatch.setattr(precisions, "multiplies_bfloat16", lambda device: fast)
     monkeypatch.setattr(Line, "used", [])
     records = np.random.default_rng(0).integers(0, 5, (60, 3))
 
@@ -120,7 +158,7 @@ def test_training_rounds_only_where_that_is_faster_and_not_forbidden(
 
 
 def test_a_gpu_and_a_network_that_cannot_stay_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "multiplies_bfloat16", lambda device: True)
+    monkeypatch.setattr(precisions, "multiplies_bfloat16", lambda device: True)
     line = Line(CPU, None)
 
     let_round(line, "auto", torch.device("cuda"))

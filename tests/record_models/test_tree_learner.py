@@ -142,17 +142,17 @@ class TestPlantedBugs:
 
     def test_splits_chosen_from_exact_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         seen: list[np.ndarray] = []
-        right_counts, right_joined = counts.LeafCurator._exact, noisy_trees._joined_groups
+        right_counts, right_joined = counts._exact, noisy_trees._joined_groups
 
-        def remembered(self, splits, column, groups, piece):
-            seen[:] = [right_counts(self, splits, column, groups, piece)]
+        def remembered(*asked):
+            seen[:] = [right_counts(*asked)]
             return seen[0]
 
         def joined(counts, sigma):
             # As if a leaf were split where its exact number of records is even.
             return [[0], [*range(1, len(counts))]] if seen[0].sum() % 2 else right_joined(counts, sigma)
 
-        monkeypatch.setattr(counts.LeafCurator, "_exact", remembered)
+        monkeypatch.setattr(counts, "_exact", remembered)
         monkeypatch.setattr(noisy_trees, "_joined_groups", joined)
 
         with pytest.raises(AssertionError, match=r"depends? on the records"):

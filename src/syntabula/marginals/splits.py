@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Codes, EncodedTable
+from syntabula.marginals.recoding import Recoding
 
 PREDICTOR, CUT, BELOW, ABOVE = range(4)
 """What the numbers of a node say: the position of a split's predictor, the largest rank that goes below, and the nodes
@@ -21,6 +23,9 @@ LEAF = -1
 _MOST_GOING = 0.75
 """Part of the records at hand that still move, up to which the others are left behind."""
 
+_MOST_CELLS = 0.5
+"""Cells of records that splits tell apart, beside the number of records, up to which leaves are found of cells."""
+
 Nodes = NDArray[np.int32]
 """The nodes of a tree [nodes, 4], the root first."""
 
@@ -28,6 +33,11 @@ Nodes = NDArray[np.int32]
 def leaf_nodes(nodes: Nodes) -> NDArray[np.intp]:
     """Return the numbers of the leaves, ascending."""
     return np.flatnonzero(nodes[:, PREDICTOR] == LEAF)
+
+
+def leaf_numbers(nodes: Nodes) -> NDArray[np.intp]:
+    """Return the number of each node among the leaves; of no matter where it is none [nodes]."""
+    return np.cumsum(nodes[:, PREDICTOR] == LEAF) - 1
 
 
 def check_splits(nodes: Nodes, n_predictors: int) -> None:
@@ -53,18 +63,41 @@ def node_of(
         sizes: Number of codes of each.
         n: Number of records.
     """
-    at = np.zeros(n, dtype=np.intp)
-    if nodes[0, PREDICTOR] == LEAF:
-        return at
-    starts = np.cumsum([0, *sizes[:-1]])
     splits = nodes[:, PREDICTOR] != LEAF
-    used, positions = np.unique(nodes[splits, PREDICTOR], return_inverse=True)
-    # Side by side, so that one gather serves records at any split.
-    seen = np.concatenate([ranks[starts[p] : starts[p] + sizes[p]].take(predictors[p]) for p in used])
-    first = np.zeros(len(nodes), dtype=np.intp)
-    first[splits] = positions * n
-    cut = nodes[:, CUT].copy()
+    if not splits[0]:
+        return np.zeros(n, dtype=np.intp)
+    starts = np.cumsum([0, *sizes[:-1]])
+    used = np.unique(nodes[splits, PREDICTOR])
+    # A code matters by the number of cuts of its predictor that lie below its rank.
+    steps, numbered = [], nodes.copy()
+    for position, p in enumerate(used):
+        own = nodes[:, PREDICTOR] == p
+        cuts, number = np.unique(nodes[own, CUT], return_inverse=True)
+        numbered[own, PREDICTOR], numbered[own, CUT] = position, number
+        steps.append(np.searchsorted(cuts, ranks[starts[p] : starts[p] + sizes[p]]))
+    shape = [int(own.max()) + 1 for own in steps]
+    codes = [predictors[p] for p in used]
+    if math.prod(shape) > n * _MOST_CELLS:
+        return _walked(numbered, np.stack([own.take(c) for own, c in zip(steps, codes, strict=True)]))
+    of_cells = _walked(numbered, np.indices(shape).reshape(len(shape), -1))
+    strides = np.cumprod([1, *shape[:0:-1]])[::-1]
+    # Small numbers, as memory takes longer than sums.
+    kind = np.min_scalar_type(of_cells.size)
+    cells = np.zeros(n, dtype=kind)
+    for own, stride, c in zip(steps, strides, codes, strict=True):
+        cells += (own * stride).astype(kind).take(c)
+    return of_cells.take(cells)
+
+
+def _walked(nodes: Nodes, seen: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the number of each record's leaf [n], from what splits see of it, side by side [predictors, n]."""
+    n = seen.shape[1]
+    at = np.zeros(n, dtype=np.intp)
+    splits = nodes[:, PREDICTOR] != LEAF
+    first, cut = nodes[:, PREDICTOR] * np.intp(n), nodes[:, CUT]
+    seen = seen.ravel()
     # A leaf leads to itself: most steps then need no look at which records still move.
+    first[~splits] = 0
     after = np.where(splits[:, None], nodes[:, [ABOVE, BELOW]], np.arange(len(nodes))[:, None]).ravel()
     moving, here = np.arange(n), at
     while True:
@@ -118,4 +151,14 @@ class Splits:
         at = node_of(
             self.nodes, self.ranks, [table.column(c) for c in self.columns], self.sizes, table.n_rows
         )
-        return np.searchsorted(leaf_nodes(self.nodes), at)
+        return leaf_numbers(self.nodes).take(at)
+
+    def before(self, recoding: Recoding) -> Splits:
+        """Return the same splits of records whose codes a recoding has still to map."""
+        parts = np.split(self.ranks, np.cumsum(self.sizes)[:-1])
+        ranks = [
+            own[recoding.maps[c]] if c in recoding.maps else own
+            for c, own in zip(self.columns, parts, strict=True)
+        ]
+        sizes = tuple(own.size for own in ranks)
+        return Splits(self.columns, sizes, self.nodes, np.concatenate([*ranks, self.ranks[:0]]))

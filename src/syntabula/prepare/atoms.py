@@ -34,6 +34,11 @@ LEAST_SOUGHT = 2.0**-15
 """Part of the records that a value holds at least to be sought among exact values; an atom of 250 bins holds 33 times as
 many. Of a table beyond memory, the others need not be known."""
 
+LEAST_OF_NOISE = 0.1
+"""Part of the noise's standard deviation that a value holds at least to be sought among exact values. A value is released
+from some four or five deviations on, so that fewer records would hardly ever be; most values of a column of many have one
+or two, and each that is sought takes a draw of noise."""
+
 MOST_ATOMS = 250
 """Most atoms of a column that holds nothing else."""
 
@@ -153,11 +158,12 @@ def find_atoms(
         every = points if finer is None else candidates(lower, upper, finer, integer=column.integer)
         return _counted(column, every, np.isin(every, points), fits, n_present, share=share, step=step)
     most = max(MOST_SPARSE + 1, count)
-    least = max(int(n_estimated * LEAST_SOUGHT), 1)
+    noise = column.noise_for(share)
+    least = max(int(n_estimated * LEAST_SOUGHT), int(noise.sigma * LEAST_OF_NOISE), 1)
     ask = partial(column.frequent, most, share=share, delta=delta, step=step, least=least)
     if unit is not None and others is not None:
         values, counts = ask(public=points)
-        judge = fits(column.noise_for(share), others.n_values)
+        judge = fits(noise, others.n_values)
         return judge.atoms(values, counts.astype(np.float64), np.isin(values, points), are_all=False)
     values, counts = ask()
     found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))

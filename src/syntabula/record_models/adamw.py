@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 WEIGHT_DECAY = 1e-4
 _WARM_UP = 0.03
+_LEAST_LENGTH = 1e-6
+"""Is added to lengths of gradients, which may be 0."""
 
 
 class AdamW:
@@ -41,14 +43,16 @@ class AdamW:
     def step(self, rate: float) -> None:
         """Move the weights that have a gradient, at a learning rate."""
         moved = [place for place, w in enumerate(self._weights) if w.grad is not None]
-        with require("torch", "neural").no_grad():
-            require("torch.optim.adamw", "neural").adamw(
+        torch = require("torch", "neural")
+        with torch.no_grad():
+            taken = [self.taken[place] for place in moved]
+            torch._foreach_add_(taken, 1)
+            torch._fused_adamw_(
                 [self._weights[place] for place in moved],
                 [self._weights[place].grad for place in moved],
                 *([moments[place] for place in moved] for moments in (self.first, self.second)),
                 [],
-                [self.taken[place] for place in moved],
-                fused=True,
+                taken,
                 amsgrad=False,
                 beta1=self._betas[0],
                 beta2=self._betas[1],
@@ -57,6 +61,14 @@ class AdamW:
                 eps=1e-8,
                 maximize=False,
             )
+
+    def shorten_gradients(self, longest: float) -> None:
+        """Shorten all gradients together to an L2 length of at most so much; it is above 0."""
+        torch = require("torch", "neural")
+        with torch.no_grad():
+            gradients = [w.grad for w in self._weights if w.grad is not None]
+            length = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+            torch._foreach_mul_(gradients, (longest / (length + _LEAST_LENGTH)).clamp_max(1.0))
 
     def forget_gradients(self) -> None:
         """Let go of the gradients of the step before."""

@@ -78,16 +78,18 @@ class DenoisingNetwork:
         draws: int = 1,
     ) -> None:
         torch = require("torch", "neural")
+        from syntabula.record_models.denoising_loss import CodeColumns
+
         self.parameters, self._draws = parameters, draws
         self.products: Products = ExactProducts()
         device = parameters["in"].device
-        self._kept = torch.as_tensor(kept, dtype=torch.float32, device=device)
+        self._n_levels = len(kept) - 1
         self._waves = torch.as_tensor(time_waves(np.arange(len(kept), dtype=np.float64)), device=device)
         numbers = [j for j, lookup in enumerate(lookups) if lookup.waves is not None]
         whole = [j for j, lookup in enumerate(lookups) if lookup.waves is None]
-        # Numbers come before codes; and where each column is then.
+        # Numbers come before codes.
         self._n_numbers, self._order = len(numbers), torch.as_tensor([*numbers, *whole], device=device)
-        self._columns = self._order.argsort()
+        self._all_sizes = torch.as_tensor([x.size for x in lookups], dtype=torch.long, device=device)
         scores = [normal_scores(lookups[j]) for j in numbers]
         # Those of all codes of all numbers, one column after another.
         self._starts, self._widths = (
@@ -98,13 +100,15 @@ class DenoisingNetwork:
         self._first_steps = torch.as_tensor(ends[:-1], dtype=torch.long, device=device)
         sizes = [lookups[j].size for j in whole]
         self._sizes = torch.as_tensor(sizes, dtype=torch.long, device=device)
-        self._column_of_logit = torch.arange(len(sizes), device=device).repeat_interleave(self._sizes)
-        columns = torch.arange(len(sizes), device=device)
-        self._columns_of_logits = (self._column_of_logit[:, None] == columns).float()
+        self._last_codes = self._sizes - 1
+        stays = torch.as_tensor(kept, dtype=torch.float32, device=device)[:, None]
+        # Of the chances of a noisy code to have been what it is, and to have been any other.
+        of_itself = (stays / (1 - stays) * self._sizes).log1p()
+        # By level: what is left of codes and of numbers, how much noise these have, and what codes tell of themselves.
+        self._of_levels = torch.cat([stays, stays.sqrt(), (1 - stays).sqrt(), of_itself], 1)
         offsets = np.cumsum([0, *sizes[:-1]])[: len(sizes)]
         self._offsets = torch.as_tensor(offsets, dtype=torch.long, device=device)
-        self._n_logits = sum(sizes)
-        self._parts = sizes
+        self._code_columns = CodeColumns(sizes, device)
 
     def losses(self, records: Tensor, random: Generator) -> Tensor:
         """Return the mean loss of the columns of each record [batch], at levels of noise that are drawn evenly.
@@ -114,30 +118,44 @@ class DenoisingNetwork:
             random: Draws levels, noise, columns that are known, and each number's rank within the step of its code.
         """
         torch = require("torch", "neural")
+        from syntabula.record_models.denoising_loss import Asked, DenoisingLoss
+
         n, device = len(records), records.device
-        records = records.long().index_select(1, self._order)[:, None].expand(-1, self._draws, -1)
+        records = records.long()
         levels = self._levels(n, random)
-        kept = self._kept[levels][..., None]
-        known = self._known(n * self._draws, random).index_select(1, self._order).reshape(records.shape)
-        places, codes = records[..., : self._n_numbers], records[..., self._n_numbers :]
+        of_levels = self._of_levels.index_select(0, levels.flatten()).reshape(n, self._draws, -1)
+        kept, of_values, of_noise = of_levels[..., :3].split(1, -1)
+        known = self._known(n * self._draws, random).reshape(n, self._draws, -1)
+        known = known & (records < self._all_sizes)[:, None]
+        known_values, known_codes = self._in_order(known)
+        places, codes = self._in_order(records[:, None].expand(-1, self._draws, -1))
         counted = codes < self._sizes
-        codes = torch.minimum(codes, self._sizes - 1)
-        known_values, known_codes = known[..., : self._n_numbers], known[..., self._n_numbers :] & counted
-        known = torch.cat([known_values, known_codes], -1).index_select(-1, self._columns)
+        codes = torch.minimum(codes, self._last_codes)
         values = self._values(places, random)
         noise = torch.randn(values.shape, generator=random, device=device)
         stays = (torch.rand(codes.shape, generator=random, device=device) < kept) & counted
         anew = torch.rand(codes.shape, generator=random, device=device) * self._sizes
-        others = torch.minimum(anew.long(), self._sizes - 1)
-        noisy_codes = torch.where(stays | known_codes, codes, others)
-        noisy_values = torch.where(known_values, values, kept.sqrt() * values + (1 - kept).sqrt() * noise)
-        said, logits = self._said(noisy_values, noisy_codes, levels, known)
-        wanted = kept.sqrt() * noise - (1 - kept).sqrt() * values
-        loss = ((said - wanted) ** 2 * ~known_values).sum(-1)
-        if self._parts:
-            loss = loss - (self.log_chances(logits, codes) * (counted & ~known_codes)).sum(-1)
-        found: Tensor = loss.mean(1) / known.shape[-1]
+        others = torch.minimum(anew.long(), self._last_codes)
+        codes = codes + self._offsets
+        noisy_codes = torch.where(stays | known_codes, codes, others + self._offsets)
+        noisy_values = torch.where(known_values, values, of_values * values + of_noise * noise)
+        said = self._said(noisy_values, noisy_codes, levels, known)
+        asked = Asked(
+            wanted=of_values * noise - of_noise * values,
+            counted_numbers=~known_values,
+            codes=codes,
+            counted_codes=counted & ~known_codes,
+            noisy=noisy_codes,
+            of_itself=of_levels[..., 3:],
+        )
+        loss: Tensor = DenoisingLoss.apply(said, asked, self._code_columns)  # type: ignore[no-untyped-call]
+        found: Tensor = loss.sum(1) * (1 / (self._draws * known.shape[-1]))
         return found
+
+    def _in_order(self, columns: Tensor) -> tuple[Tensor, Tensor]:
+        """Return numbers and codes [..., columns of the kind] of something about each column [..., columns]."""
+        ordered = columns.index_select(-1, self._order)
+        return ordered[..., : self._n_numbers], ordered[..., self._n_numbers :]
 
     def _levels(self, n: int, random: Generator) -> Tensor:
         """Return levels of noise [batch, draws], spread evenly over all draws of a batch in random order.
@@ -145,36 +163,23 @@ class DenoisingNetwork:
         They are as even as single draws, and steadier.
         """
         torch = require("torch", "neural")
-        many, device = n * self._draws, self._kept.device
+        many, device = n * self._draws, self._waves.device
         steps = torch.rand(1, generator=random, device=device) + torch.arange(many, device=device) / many
         order = torch.randperm(many, generator=random, device=device)
-        return self._nearest(steps)[order].reshape(n, self._draws)
+        return self._nearest(steps).take(order).reshape(n, self._draws)
 
     def _nearest(self, steps: Tensor) -> Tensor:
         """Return the levels, but 0, of numbers of which the part behind the point says how far they are."""
-        last = len(self._kept) - 1
-        found: Tensor = (steps % 1 * last).long().clamp(max=last - 1) + 1
-        return found
-
-    def log_chances(self, logits: Tensor, codes: Tensor) -> Tensor:
-        """Return the log-probability of each column's code [..., columns], from logits of all [..., codes of all]."""
-        torch = require("torch", "neural")
-        with torch.no_grad():
-            # Each column's own, so that no other column's logits can drown it.
-            largest = torch.stack([part.amax(-1) for part in torch.split(logits, self._parts, -1)], -1)
-            spread = largest.index_select(-1, self._column_of_logit)
-        # A product with ones, as it is far faster than sums of parts.
-        sums = (logits - spread).exp() @ self._columns_of_logits
-        found: Tensor = logits.gather(-1, codes + self._offsets) - largest - sums.log()
+        last = self._n_levels
+        found: Tensor = (steps % 1 * last).long().clamp_(max=last - 1).add_(1)
         return found
 
     def _known(self, n: int, random: Generator) -> Tensor:
         """Return which columns of each record are known [batch, columns]: none of most, an even number of the others."""
         torch = require("torch", "neural")
-        columns, device = len(self._order), self._kept.device
+        columns, device = len(self._order), self._waves.device
         drawn = torch.rand(n, generator=random, device=device)
-        counts = (drawn / _SOME_KNOWN * (columns - 1)).ceil()
-        counts = torch.where(drawn < _SOME_KNOWN, counts, 0.0)
+        counts = (drawn / _SOME_KNOWN * (columns - 1)).ceil_().mul_(drawn < _SOME_KNOWN)
         places = torch.rand((n, columns), generator=random, device=device)
         found: Tensor = torch.zeros((n, columns), dtype=torch.bool, device=device)
         some = torch.nonzero(counts)[:, 0]
@@ -189,31 +194,28 @@ class DenoisingNetwork:
         shape = places.movedim(-1, 0).shape
         within = torch.rand(shape, generator=random, device=places.device).movedim(0, -1)
         steps = places + self._first_steps
-        ranks = self._starts[steps] + self._widths[steps] * within
+        ranks = torch.addcmul(self._starts.take(steps), self._widths.take(steps), within)
         found: Tensor = torch.special.ndtri(ranks.clamp(_FARTHEST_RANK, 1 - _FARTHEST_RANK))
         return found
 
-    def _said(self, values: Tensor, codes: Tensor, levels: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    def _said(self, values: Tensor, codes: Tensor, levels: Tensor, known: Tensor) -> Tensor:
+        """Return what the network says of numbers and then of codes [..., width], but what codes tell of themselves."""
         torch, weights = require("torch", "neural"), self.parameters
-        units = torch.zeros((*codes.shape[:-1], self._n_logits), device=codes.device)
-        places = codes + self._offsets
-        units.scatter_(-1, places, 1.0)
-        silu = torch.nn.functional.silu
-        time = silu(self.products(self._waves[levels], weights["time/0"], weights["bias/time/0"]))
-        hidden = self.products(torch.cat([values, units], -1), weights["in"], weights["bias/in"])
-        hidden = hidden + self.products(time, weights["time/1"])
-        hidden = hidden + self.products(known.float(), weights["known"])
+        inputs = torch.zeros((*codes.shape[:-1], len(weights["in"])), device=codes.device)
+        inputs[..., : self._n_numbers] = values
+        inputs[..., self._n_numbers :].scatter_(-1, codes, 1.0)
+        waves = self._waves.index_select(0, levels.flatten()).reshape(*levels.shape, -1)
+        time = self.products.added([(waves, weights["time/0"])], weights["bias/time/0"])
+        time = torch.nn.functional.silu(time)
+        told = [(inputs, weights["in"]), (time, weights["time/1"]), (known.float(), weights["known"])]
+        hidden = self.products.added(told, weights["bias/in"])
         layer = 0
         while f"layer/{layer}" in weights:
             hidden = self.products(
                 hidden, weights[f"layer/{layer}"], weights[f"bias/{layer}"], rectified=True
             )
             layer += 1
-        said = self.products(hidden, weights["out"], weights["bias/out"])
-        n_numbers, kept = self._n_numbers, self._kept[levels][..., None]
-        # Of the chances of a noisy code to have been what it is, and to have been any other.
-        of_itself = torch.log1p(kept / (1 - kept) * self._sizes)
-        return said[..., :n_numbers], said[..., n_numbers:].scatter_add(-1, places, of_itself)
+        return self.products(hidden, weights["out"], weights["bias/out"])
 
 
 class SeparateDenoising(DenoisingNetwork):
@@ -222,7 +224,7 @@ class SeparateDenoising(DenoisingNetwork):
     def _levels(self, n: int, random: Generator) -> Tensor:
         """Return levels of noise [batch, draws], spread evenly over the draws of each record."""
         torch = require("torch", "neural")
-        device = self._kept.device
+        device = self._waves.device
         begin = torch.rand((n, 1), generator=random, device=device)
         return self._nearest(begin + torch.arange(self._draws, device=device) / self._draws)
 

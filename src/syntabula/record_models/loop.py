@@ -22,7 +22,7 @@ from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
 from syntabula.record_models.adamw import AdamW, move_mean, warmth
 from syntabula.record_models.checkpoints import PARTS, Checkpoints, packed, unpacked
-from syntabula.record_models.products import Precision, let_round
+from syntabula.record_models.precision import Precision, let_round
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -154,7 +154,10 @@ def evenly(table: Tensor) -> Pick:
     torch = require("torch", "neural")
 
     def pick(n: int, random: Generator) -> Tensor:
-        drawn: Tensor = table[torch.randint(len(table), (n,), generator=random, device=table.device)]
+        # Faster than by brackets.
+        drawn: Tensor = table.index_select(
+            0, torch.randint(len(table), (n,), generator=random, device=table.device)
+        )
         return drawn
 
     return pick
@@ -307,12 +310,11 @@ class _Run:
         """Change the weights by what a batch says; return its loss."""
         if isinstance(self._network, SelfMoving):
             return self._network.moved(records, rate).mean(0)
-        torch = require("torch", "neural")
         losses: Tensor = self._network.losses(records, self._random).mean(0)
         self._optimiser.forget_gradients()
         losses.sum().backward()  # type: ignore[no-untyped-call]
         if self._descent.longest_gradient < math.inf:
-            torch.nn.utils.clip_grad_norm_(self._weights, self._descent.longest_gradient)
+            self._optimiser.shorten_gradients(self._descent.longest_gradient)
         self._optimiser.step(rate)
         return losses
 

@@ -25,7 +25,8 @@ from syntabula.record_models.noisy_loop import (
     train_with_noise,
 )
 from syntabula.record_models.population import EvolvedRows
-from syntabula.record_models.products import ExactProducts, Precision, Products, products_for
+from syntabula.record_models.precision import Precision, products_for
+from syntabula.record_models.products import ExactProducts, Products
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

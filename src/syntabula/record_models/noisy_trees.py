@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Codes, Domain, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.marginals.splits import ABOVE, BELOW, LEAF, Nodes, Splits, leaf_nodes, node_of
+from syntabula.marginals.splits import ABOVE, BELOW, LEAF, Nodes, Splits, leaf_nodes, leaf_numbers, node_of
 from syntabula.record_models.one_way import level_groups
 from syntabula.record_models.population import believed
 from syntabula.record_models.trees import Tree
@@ -126,7 +127,7 @@ class NoisyTree:
         ranks = np.concatenate([*self._ranks, np.zeros(0, dtype=np.int32)]).astype(np.int32)
         nodes = self._nodes.copy()
         leaves = leaf_nodes(nodes)
-        at = np.searchsorted(leaves, node_of(nodes, ranks, rows, self._sizes, n))
+        at = leaf_numbers(nodes).take(node_of(nodes, ranks, rows, self._sizes, n))
         weights = np.bincount(at, minlength=leaves.size) / max(n, 1)
         shares = np.stack([self._shares[x] for x in leaves.tolist()])
         shares = _raked(shares, weights, self._one_way[self._column] / self._total)
@@ -226,38 +227,50 @@ def _joined_groups(counts: FloatArray, sigma: float) -> list[list[int]]:
     Returns:
         The groups that are joined, in order.
     """
-    parts = [[i] for i in range(len(counts))]
-    tables: list[FloatArray] = [*counts]
-    n_values = int(counts.shape[1])
-
-    def unlike(i: int) -> float:
-        one, other = tables[i], tables[i + 1]
-        records = [float(t.sum()) for t in (one, other)]
-        noise = [sigma * math.sqrt(len(p)) for p in parts[i : i + 2]]
-        if min(r - 2 * s * math.sqrt(n_values) for r, s in zip(records, noise, strict=True)) <= 0:
-            return -math.inf
-        shares = [t / r for t, r in zip((one, other), records, strict=True)]
-        alike = float(np.square((one + other) / sum(records)).sum())
-        expected: float = sum(
-            n_values * (s / r) ** 2 + max(1 - alike, 0.0) / r for s, r in zip(noise, records, strict=True)
-        )
-        found = float(np.square(shares[0] - shares[1]).sum())
-        if expected <= 0:
-            return math.inf if found > 0 else -math.inf
-        return (found / expected - 1) / math.sqrt(2 / n_values)
-
-    scores = [unlike(i) for i in range(len(parts) - 1)]
+    parts = [_Part([i], row, sigma) for i, row in enumerate(counts)]
+    scores = [one.unlike(other) for one, other in itertools.pairwise(parts)]
     while scores:
-        i = int(np.argmin(scores))
+        i = scores.index(min(scores))
         if scores[i] > _UNLIKE:
             break
-        parts[i : i + 2] = [parts[i] + parts[i + 1]]
-        tables[i : i + 2] = [tables[i] + tables[i + 1]]
+        one, other = parts[i : i + 2]
+        parts[i : i + 2] = [_Part(one.groups + other.groups, one.counts + other.counts, sigma)]
         del scores[i]
         for j in (i - 1, i):
             if 0 <= j < len(parts) - 1:
-                scores[j] = unlike(j)
-    return parts
+                scores[j] = parts[j].unlike(parts[j + 1])
+    return [part.groups for part in parts]
+
+
+class _Part:
+    """Groups that are joined, and what does not depend on their neighbours.
+
+    Args:
+        groups: Their numbers.
+        counts: Their noisy counts together [values].
+        sigma: Standard deviation of the noise on the count of a group.
+    """
+
+    def __init__(self, groups: list[int], counts: FloatArray, sigma: float) -> None:
+        self.groups, self.counts = groups, counts
+        self._records = float(counts.sum())
+        noise = sigma**2 * len(groups) * counts.size
+        self._is_told = self._records > 2 * math.sqrt(noise)
+        if self._is_told:
+            self._shares, self._noise = counts / self._records, noise / self._records**2
+
+    def unlike(self, other: _Part) -> float:
+        """Return by how many standard deviations this part differs from another more than noise and chance make it."""
+        if not (self._is_told and other._is_told):
+            return -math.inf
+        both = self.counts + other.counts
+        chance = max(1 - float(both @ both) / (self._records + other._records) ** 2, 0.0)
+        expected = self._noise + other._noise + chance * (1 / self._records + 1 / other._records)
+        away = self._shares - other._shares
+        found = float(away @ away)
+        if expected <= 0:
+            return math.inf if found > 0 else -math.inf
+        return (found / expected - 1) / math.sqrt(2 / both.size)
 
 
 def _moved(shares: FloatArray, values: NDArray[np.intp], counts: FloatArray, sigma: float) -> FloatArray:

@@ -8,11 +8,13 @@ BFLOAT16 for Deep Learning Training").
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from syntabula.record_models.products import Products
 
 _LEAST_OPERATIONS = 1 << 23
 """Multiplications of a product that is rounded: smaller ones take less in float32 than the change of types."""
@@ -33,7 +35,7 @@ class RoundedProducts:
         exact: Makes the small ones.
     """
 
-    def __init__(self, exact: Callable[..., Tensor]) -> None:
+    def __init__(self, exact: Products) -> None:
         self._exact = exact
 
     def __call__(
@@ -46,6 +48,51 @@ class RoundedProducts:
             return _found_alone(inputs, weights, bias, rectified)
         found: Tensor = _Rounded.apply(inputs.flatten(0, -2), weights, bias, rectified)  # type: ignore[no-untyped-call]
         return found.reshape(*inputs.shape[:-1], -1)
+
+    def added(self, parts: Sequence[tuple[Tensor, Tensor]], bias: Tensor) -> Tensor:
+        """Return one sum of products, as a single product."""
+        inputs, weights = zip(*parts, strict=True)
+        shape = inputs[0].shape
+        widths = [len(w) for w in weights]
+        if shape[:-1].numel() * sum(widths) * len(bias) < _LEAST_OPERATIONS or (
+            min(sum(widths), len(bias)) < _LEAST_WIDTH
+        ):
+            return self._exact.added([(x.float(), w) for x, w in parts], bias)
+        if not torch.is_grad_enabled():
+            return _found_alone(torch.cat(inputs, -1), torch.cat(weights), bias, False)
+        flat = [x.flatten(0, -2) for x in inputs]
+        found: Tensor = _RoundedSum.apply(widths, bias, *flat, *weights)  # type: ignore[no-untyped-call]
+        return found.reshape(*shape[:-1], -1)
+
+
+class _RoundedSum(torch.autograd.Function):
+    """One product of inputs that lie side by side with weights that lie below each other, and its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, widths: list[int], bias: Tensor, *parts: Tensor) -> Tensor:
+        inputs, weights = parts[: len(widths)], parts[len(widths) :]
+        x = torch.empty((len(inputs[0]), sum(widths)), dtype=torch.bfloat16, device=bias.device)
+        w = torch.empty((sum(widths), len(bias)), dtype=torch.bfloat16, device=bias.device)
+        for some, of_all in zip(inputs, torch.split(x, widths, 1), strict=True):
+            of_all.copy_(some)
+        for some, of_all in zip(weights, torch.split(w, widths), strict=True):
+            of_all.copy_(some)
+        ctx.widths, ctx.kinds = widths, [some.dtype for some in inputs]
+        ctx.save_for_backward(x, w)
+        return torch.addmm(bias.bfloat16(), x, w)
+
+    @staticmethod
+    def backward(ctx: Any, slopes: Tensor) -> tuple[Tensor | None, ...]:
+        x, w = ctx.saved_tensors
+        by_bias = slopes.sum(0).float()
+        by_weights = torch.split((x.T @ slopes).float(), ctx.widths)
+        by_inputs = [
+            (slopes @ of_one.T).to(kind) if needed else None
+            for of_one, kind, needed in zip(
+                torch.split(w, ctx.widths), ctx.kinds, ctx.needs_input_grad[2:], strict=False
+            )
+        ]
+        return None, by_bias, *by_inputs, *by_weights
 
 
 class _Rounded(torch.autograd.Function):

@@ -296,7 +296,9 @@ def _spread(leaves: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.f
     n = len(leaves)
     # Each column has an order of its own, or rows that come first would have the lowest codes in all of them.
     rows = rng.permutation(n)
-    rows = rows[np.argsort(leaves[rows], kind="stable")]
+    # Sorting numbers of 16 bits takes a fifth as long.
+    keys = leaves.astype(np.uint16) if leaves.max(initial=0) < 2**16 else leaves
+    rows = rows[np.argsort(keys[rows], kind="stable")]
     starts = np.flatnonzero(np.diff(leaves[rows], prepend=-1))
     held = np.diff(starts, append=n)
     numbers = np.empty(n)

@@ -131,20 +131,25 @@ class LeafCurator:
         event = counting_event(curator.ledger, share, sensitivity=1, cells=splits.n_leaves * n_groups)
 
         def draw(token: Token) -> NoisyArray:
-            exact = curator._engine.summed(lambda piece: self._exact(splits, column, groups, piece))
+            own, of_codes = splits, groups
+            if recoding := curator._recoding:
+                # So that no record is coded anew.
+                own, of_codes = splits.before(recoding), groups[recoding.maps.get(column, slice(None))]
+            exact = curator._engine.summed(lambda piece: _exact(own, column, of_codes, n_groups, piece))
             return noisy_counts(token, curator._source, Sensitive(exact))
 
         query = [list(splits.columns), splits.nodes, splits.ranks, column, groups]
         noisy = curator._answer(event, step, query, draw)
         return NoisyVector(noisy.astype(np.float64), event)
 
-    def _exact(
-        self, splits: Splits, column: str, groups: NDArray[np.intp], piece: EncodedTable
-    ) -> NDArray[np.int64]:
-        recoding, n_groups = self._curator._recoding, int(groups.max()) + 1
-        records = recoding.encode(piece) if recoding else piece
-        cells = splits.leaves(records) * n_groups + groups[records.column(column)]
-        return np.bincount(cells, minlength=splits.n_leaves * n_groups).astype(np.int64)
-
     def __repr__(self) -> str:
         return "LeafCurator()"
+
+
+def _exact(
+    splits: Splits, column: str, groups: NDArray[np.intp], n_groups: int, records: EncodedTable
+) -> NDArray[np.int64]:
+    """Return how many records of each leaf have a code of each group [leaves * groups]."""
+    cells = splits.leaves(records) * n_groups
+    cells += groups.take(records.column(column))
+    return np.bincount(cells, minlength=splits.n_leaves * n_groups).astype(np.int64)
