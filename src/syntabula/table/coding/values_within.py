@@ -11,8 +11,7 @@ Groups stay as they were drawn, and each has the values that it had. Only drawn 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,15 @@ from numpy.typing import NDArray
 
 from syntabula.bins.uniform import Bins, Spread, normal_within, uniform_within
 from syntabula.marginals.domain import code_dtype
+from syntabula.table.coding.hidden_numbers import (
+    COMPARED_ROWS,
+    FEWEST_ROWS,
+    Hidden,
+    correlations_of,
+    factors_of,
+    nearest,
+    strong_pairs,
+)
 from syntabula.table.raw import RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import Column, Ordered
 
@@ -32,19 +40,8 @@ if TYPE_CHECKING:
     Within = Spread | Roundness | RhythmOfDays
     "How values lie within bins."
 
-_FEWEST_ROWS = 200
-_COMPARED_ROWS = 20_000
-_STRONG = 0.3
-"""Least correlation of two columns that is carried into their groups."""
-_MOST_OTHERS = 8
-"""Columns by which the hidden numbers of a column are drawn: the more, the slower."""
-_RIDGE = 0.01
-_JITTER = 1e-6
-"""Part of a group by which hidden numbers at the same place are told apart at random."""
-_FARTHEST = 16.0
-"""Logit of the smallest rank that is told from 0 in single precision."""
-_VARIANCE = math.pi**2 / 3
-"""Of a logistic number."""
+Deal = Callable[[Sequence["InBins"], list[NDArray[Any]], np.random.Generator], list[int]]
+"""Deals out the points [n] of some columns of the same rows in place; returns which of the columns it dealt out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,23 +88,30 @@ class InBins:
 
     def grouped(self) -> tuple[NDArray[Any], int]:
         """Return the group of each row [n], and how many there are; groups rise with the bins."""
-        runs = self._runs()
+        runs = self.runs()
         count = int(runs[-1]) + 1
         return runs.astype(code_dtype(count))[self.index], count
 
     def wide_groups(self) -> NDArray[np.bool_]:
         """Return which groups are wider than one value."""
         edges = np.array(self.bins.edges, dtype=np.float64)
-        widths = np.bincount(self._runs(), np.diff(edges))
+        widths = np.bincount(self.runs(), np.diff(edges))
         # A bin for one float ends at the next one.
         least = 1.5 if self.bins.integer else 1e-9 * max(float(edges[-1] - edges[0]), 1e-300)
         return np.asarray(widths > least)
 
-    def _runs(self) -> NDArray[np.intp]:
+    def runs(self) -> NDArray[np.intp]:
         """Return the group of each bin; one that another divides, such as an atom, counts as two."""
         if self.groups is None:
             return np.arange(self.bins.size)
         return np.concatenate([[0], np.cumsum(np.diff(self.groups[: self.bins.size]) != 0)])
+
+    def hidden(self) -> Hidden:
+        """Return the hidden numbers of these rows' groups, with ranks among these rows."""
+        index, groups = self.grouped()
+        weights = None if not self.missing.any() else (~self.missing).astype(np.float64)
+        below = np.concatenate([[0.0], np.cumsum(np.bincount(index, weights, minlength=groups))])
+        return Hidden(index, self.missing, below / max(below[-1], 1.0), self.wide_groups())
 
     def drawn(self, rng: np.random.Generator) -> NDArray[Any]:
         """Return a point of each row's bin [n]."""
@@ -160,15 +164,19 @@ def present_codes(
     return np.where(missing, np.zeros(1, codes.dtype), codes), missing, beside
 
 
-def ordered_values(columns: Mapping[str, InBins], rng: np.random.Generator) -> dict[str, RawColumn]:
+def ordered_values(
+    columns: Mapping[str, InBins], rng: np.random.Generator, deal: Deal | None = None
+) -> dict[str, RawColumn]:
     """Return values of the declared kinds for the drawn bins of some columns.
 
     Args:
         columns: All of the same rows.
         rng: Source of ordinary randomness.
+        deal: Deals out the points of columns in place, and returns the places of these columns; by default among these
+            rows, as of a whole table.
     """
     points = [column.drawn(rng) for column in columns.values()]
-    moved = _deal_out([*columns.values()], points, rng)
+    moved = (deal or _deal_out)([*columns.values()], points, rng)
     found = {}
     for place, ((name, column), drawn) in enumerate(zip(columns.items(), points, strict=True)):
         lifted = column.lifted(drawn, rng, days_stay=place in moved)
@@ -180,19 +188,18 @@ def ordered_values(columns: Mapping[str, InBins], rng: np.random.Generator) -> d
 def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.random.Generator) -> list[int]:
     """Deal out the points of columns among the rows of the same group; returns the positions of these columns."""
     n_rows = columns[0].index.size if columns else 0
-    if len(columns) < 2 or n_rows < _FEWEST_ROWS:
+    if len(columns) < 2 or n_rows < FEWEST_ROWS:
         return []
-    hidden = [_Hidden.of(column) for column in columns]
-    correlations = _correlations(hidden)
-    strong = _strong(correlations)
+    hidden = [column.hidden() for column in columns]
+    correlations = correlations_of(hidden)
+    strong = strong_pairs(correlations)
     moved = [j for j, h in enumerate(hidden) if strong[j].any() and _has_choice(h, points[j])]
     kept = [j for j in range(len(columns)) if j in moved or strong[moved, j].any()]
     numbers = {j: hidden[j].middles() for j in kept}
     # Once for each column is enough: more often changed no correlation in tests.
     for j in moved:
-        others = _nearest(correlations[j], [k for k in kept if k != j])
-        factors = np.linalg.solve(correlations[np.ix_(others, others)], correlations[others, j])
-        rest = math.sqrt(max(1 - float(factors @ correlations[others, j]), _RIDGE))
+        others = nearest(correlations[j], [k for k in kept if k != j])
+        factors, rest = factors_of(correlations, j, others)
         expected = np.zeros(n_rows, np.float32)
         for factor, k in zip(factors, others, strict=True):
             expected += np.float32(factor) * numbers[k]
@@ -205,121 +212,9 @@ def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.ran
     return moved
 
 
-def follow_each_other(columns: Mapping[str, InBins]) -> bool:
-    """Return whether drawn rows show columns whose values are dealt out."""
-    if len(columns) < 2:
-        return False
-    return bool(_strong(_correlations([_Hidden.of(column) for column in columns.values()])).any())
-
-
-def _strong(correlations: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return (np.abs(correlations) >= _STRONG) & ~np.eye(len(correlations), dtype=np.bool_)
-
-
-def _nearest(correlations: NDArray[np.float64], others: list[int]) -> list[int]:
-    return sorted(others, key=lambda k: -abs(float(correlations[k])))[:_MOST_OTHERS]
-
-
-def _has_choice(hidden: _Hidden, points: NDArray[Any]) -> bool:
+def _has_choice(hidden: Hidden, points: NDArray[Any]) -> bool:
     """Return whether different points lie in one group."""
-    some = slice(_COMPARED_ROWS)
+    some = slice(COMPARED_ROWS)
     order = np.argsort(hidden.index[some], kind="stable")
     index, drawn = hidden.index[some][order], points[some][order]
     return bool(np.any((index[1:] == index[:-1]) & (drawn[1:] != drawn[:-1])))
-
-
-@dataclass(frozen=True, eq=False)
-class _Hidden:
-    """Logits of ranks behind the groups of a column.
-
-    Attributes:
-        index: Group of each row [n].
-        missing: Which cells are missing [n].
-        ranks: Ranks at the ends of the groups, from 0 to 1 [groups + 1].
-        wide: Which groups are wider than one value [groups].
-    """
-
-    index: NDArray[Any]
-    missing: NDArray[np.bool_]
-    ranks: NDArray[np.float64]
-    wide: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, column: InBins) -> _Hidden:
-        index, groups = column.grouped()
-        weights = None if not column.missing.any() else (~column.missing).astype(np.float64)
-        below = np.concatenate([[0.0], np.cumsum(np.bincount(index, weights, minlength=groups))])
-        return cls(index, column.missing, below / max(below[-1], 1.0), column.wide_groups())
-
-    def middles(self, rows: slice = slice(None)) -> NDArray[np.float32]:
-        """Return the mean logit of a group's ranks for some rows; 0 for a missing cell."""
-        # The integral of a logit.
-        areas = _times_log(self.ranks) + _times_log(1 - self.ranks)
-        means = np.diff(areas) / np.maximum(np.diff(self.ranks), 1e-300)
-        found: NDArray[np.float32] = means.astype(np.float32)[self.index[rows]]
-        found[self.missing[rows]] = 0
-        return found
-
-    def drawn(
-        self, expected: NDArray[np.float32], scale: float, rng: np.random.Generator
-    ) -> NDArray[np.float32]:
-        """Draw logistic numbers of these means within the groups of the rows [n]."""
-        with np.errstate(divide="ignore"):
-            ends = (np.log(self.ranks) - np.log1p(-self.ranks)).astype(np.float32)
-        factor = np.float32(scale)
-        low, high = (ends[:-1][self.index] - expected) / factor, (ends[1:][self.index] - expected) / factor
-        # Small ranks are exact, those near 1 are not.
-        turned = low > 0
-        low, high = np.where(turned, -high, low), np.where(turned, -low, high)
-        with np.errstate(over="ignore", divide="ignore"):
-            first, last = 1 / (1 + np.exp(-low)), 1 / (1 + np.exp(-high))
-            rank = first + (last - first) * rng.random(low.size, dtype=np.float32)
-            inner = np.clip(np.log(rank) - np.log1p(-rank), low, high)
-        inner = np.clip(inner, -_FARTHEST, _FARTHEST)
-        found: NDArray[np.float32] = expected + factor * np.where(turned, -inner, inner)
-        found[self.missing] = 0
-        return found
-
-    def heights(self, numbers: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the group of each row and how far within it its number lies, as one number that rises with both [n]."""
-        first, width = self.ranks[:-1][self.index], np.maximum(np.diff(self.ranks), 1e-300)[self.index]
-        within = np.clip((1 / (1 + np.exp(-numbers.astype(np.float64))) - first) / width, 0.0, 1.0)
-        found: NDArray[np.float64] = (
-            self.index + within * (1 - 2 * _JITTER) + _JITTER * rng.random(first.size)
-        )
-        return found
-
-
-def _times_log(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = numbers * np.log(np.maximum(numbers, 1e-300))
-    return found
-
-
-def _correlations(hidden: Sequence[_Hidden]) -> NDArray[np.float64]:
-    """Return the correlations of hidden numbers as some rows' groups show them.
-
-    Rows count in which both columns lie in groups wider than one value: that two amounts are zero in the same rows tells
-    nothing of how they rise where they are not.
-
-    The means of groups have a part v of the variance of a hidden number. A small correlation of such means, r, is that of
-    the numbers times the root of v v', and one of 1 is 1: in between, this goes with the square of r.
-    """
-    some = slice(_COMPARED_ROWS)
-    middles = np.stack([h.middles(some) for h in hidden]).astype(np.float64)
-    counted = np.stack([h.wide[h.index[some]] & ~h.missing[some] for h in hidden]).astype(np.float64)
-    rows = np.maximum(counted @ counted.T, 1.0)
-    means = ((middles * counted) @ counted.T) / rows
-    variances = (np.square(middles) * counted) @ counted.T / rows - np.square(means)
-    products = (middles * counted) @ (middles * counted).T / rows - means * means.T
-    roots = np.sqrt(np.maximum(variances * variances.T, 1e-12))
-    shown = np.where(rows >= _FEWEST_ROWS, np.clip(products / roots, -1, 1), 0.0)
-    parts = np.clip(middles.std(1) / math.sqrt(_VARIANCE), 0.8, 1.0)
-    lost = 1 / np.outer(parts, parts) - 1
-    raised = np.clip(shown * (1 + lost * (1 - shown**2)), -1, 1)
-    np.fill_diagonal(raised, 1.0)
-    # The nearest matrix that some numbers can have.
-    values, vectors = np.linalg.eigh(raised)
-    possible = (vectors * np.maximum(values, _RIDGE)) @ vectors.T
-    deviations = np.sqrt(np.diagonal(possible))
-    found: NDArray[np.float64] = possible / np.outer(deviations, deviations)
-    return found
