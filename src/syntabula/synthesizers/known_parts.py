@@ -67,7 +67,7 @@ class KnownParts:
         if followers is not None:
             known = {places[n]: p for n, p in cuts.items() if followers.follows(places[n])}
             if known:
-                following = Following.of(followers, known)
+                following = Following.of(followers, known, np.random.default_rng(0))
         times = {}
         for name in cuts.keys() & codec.lifts.keys():
             within = finer.within(name)

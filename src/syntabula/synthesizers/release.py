@@ -107,8 +107,7 @@ class Release:
 
         Raises:
             ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, `given` holds values that
-                this release cannot have or is combined with `n` or `where`, or more rows are asked for than a `unique`
-                column has values that `where` allows.
+                this release cannot have or is combined with `n` or `where`, or there are more rows than `unique` values.
             SchemaError: If `where` or `given` names an unknown column, or a given column's stored type does not
                 match the declared one.
             DataError: If the given table cannot be read.

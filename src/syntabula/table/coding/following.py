@@ -16,8 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.uniform import Parts
-from syntabula.table.coding.hidden_numbers import Hidden, correlations_of, factors_of, nearest, strong_pairs
-from syntabula.table.coding.values_within import InBins
+from syntabula.table.coding.values_within import (
+    Hidden,
+    InBins,
+    correlations_of,
+    factors_of,
+    nearest,
+    strong_pairs,
+)
 
 _POOL = 8
 """Points that are drawn for each row, of which it takes the one at its hidden number."""
@@ -165,9 +171,8 @@ class Following:
     is_given: bool = False
 
     @classmethod
-    def of(cls, followers: Followers, cuts: Mapping[int, Parts]) -> Self:
+    def of(cls, followers: Followers, cuts: Mapping[int, Parts], rng: np.random.Generator) -> Self:
         """Prepare it for parts of the bins of the columns at some places, which other columns follow."""
-        rng = np.random.default_rng(0)
         hidden = [followers.hidden(j, column) for j, column in enumerate(followers.columns)]
         curves: dict[int, Curves] = {}
         plain = cls(followers, {}, {})
