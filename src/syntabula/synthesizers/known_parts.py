@@ -28,7 +28,7 @@ from syntabula.table.coding.following import Followers, Following
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Ordered
 
-_TRIED = 10_000
+_TRIED = 5_000
 _PARTS = 8
 """Parts of a bin that are told apart for given values, where numbers follow each other."""
 
