@@ -27,6 +27,7 @@ MAY_DRAW = {
     "synthesizers/ruled_conditions": "numpy.random",
     # Likewise, to see whether columns follow each other within bins.
     "synthesizers/conditions": "numpy.random",
+    "synthesizers/known_parts": "numpy.random",
     # And to count the bins of models that know no marginals.
     "synthesizers/fitted_rhythms": "numpy.random",
     "synthesizers/fitted_lifts": "numpy.random",

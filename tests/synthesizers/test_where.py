@@ -63,9 +63,7 @@ def table() -> pd.DataFrame:
 def release() -> st.Release:
     # Rare codes are merged, and values lie normally within bins: all that can come between a code and a value.
     preprocessing = st.Preprocessing(discretizer="uniform", within="normal")
-    # Rows with one exact number of a wide bin follow the whole bin, and not where values are dealt out within it: with
-    # other seeds that exceeds the limit below.
-    mst = st.MST(epsilon=10.0, seed=3, preprocessing=preprocessing, rare=st.RareCategories())
+    mst = st.MST(epsilon=10.0, seed=1, preprocessing=preprocessing, rare=st.RareCategories())
     return mst.fit(table(), SCHEMA)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -13,11 +14,16 @@ from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
+from syntabula.synthesizers.known_parts import GivenParts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column
 from syntabula.table.raw import RawColumn
 from syntabula.table.read import read
 from syntabula.table.schema.columns import Categorical, Column, Ordered
+
+_TIMES = 8
+"""Draws of a given row, of which one is chosen where its values tell more than their codes."""
+_AT_ONCE = 25_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +36,7 @@ class Completion:
         columns: The given columns.
         codes: Codes of those that the model knows.
         n_rows: Number of given rows.
+        parts: What given values tell beyond their codes; None if nothing.
     """
 
     codec: Codec
@@ -37,6 +44,7 @@ class Completion:
     columns: Mapping[str, RawColumn]
     codes: EncodedTable
     n_rows: int
+    parts: GivenParts | None = None
 
     @classmethod
     def of(cls, codec: Codec, model: Model, source: Any) -> Self:
@@ -70,7 +78,9 @@ class Completion:
         for message in unlisted:
             warn_caller(ConditionWarning(message))
         domain = codec.domain.project([c for c in codec.domain.columns if c in codes])
-        return cls(codec, model, table.columns, EncodedTable.from_mapping(domain, codes), table.n_rows)
+        of_model = EncodedTable.from_mapping(domain, codes)
+        parts = GivenParts.of(codec, model, {name: table.columns[name] for name in codes})
+        return cls(codec, model, table.columns, of_model, table.n_rows, parts)
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""
@@ -81,10 +91,58 @@ class Completion:
         self, rows: NDArray[np.intp], rng: np.random.Generator, *, first_row: int = 0
     ) -> dict[str, RawColumn]:
         """Draw rows for some given ones, by position; given values are those that decoding draws."""
-        part = EncodedTable(self.codes.domain, tuple(c[rows] for c in self.codes.codes))
+        part = _rows(self.codes, rows)
         # Identifiers alone tell nothing, and a table without rows nothing either.
         given = part if len(part.domain) and rows.size else None
-        return self.codec.decode(self.model.sample(rows.size, rng, given), rng, first_row=first_row)
+        drawn = self.model.sample(rows.size, rng, given)
+        if self.parts is None or given is None:
+            return self.codec.decode(drawn, rng, first_row=first_row)
+        chosen = self._chosen(drawn, given, rows, rng)
+        return self.parts.known.decode(self.parts.finer(chosen, rows), rng, first_row=first_row)
+
+    def _chosen(
+        self, drawn: EncodedTable, given: EncodedTable, rows: NDArray[np.intp], rng: np.random.Generator
+    ) -> EncodedTable:
+        """Return for each given row one of several that are drawn, as likely as it makes the given values.
+
+        Args:
+            drawn: A first draw of each.
+            given: Their given codes.
+            rows: Their positions [n].
+            rng: Source of ordinary randomness.
+        """
+        assert self.parts is not None
+        found = [codes.copy() for codes in drawn.codes]
+        alike = self.parts.alike(given, rows)
+        for start in range(0, rows.size, _AT_ONCE):
+            # Rows of the same values choose among the same draws.
+            some = np.argsort(alike, kind="stable")[start : start + _AT_ONCE]
+            again = np.repeat(some, _TIMES - 1)
+            with warnings.catch_warnings():
+                # The first draw has said what there is to say of the given rows.
+                warnings.simplefilter("ignore", ConditionWarning)
+                others = self.model.sample(again.size, rng, _rows(given, again))
+            every, place = _joined(_rows(drawn, some), others), np.concatenate([some, again])
+            weights = self.parts.known.weights(self.parts.finer(every, rows[place]), rng)
+            # Least times of arrival choose by weight, without taking a draw twice (Efraimidis and Spirakis, 2006).
+            times = rng.exponential(size=place.size) / np.maximum(weights, 1e-300)
+            order = np.lexsort((times, alike[place]))
+            _, counts = np.unique(alike[some], return_counts=True)
+            ends = np.cumsum(counts)
+            position = np.arange(some.size) - np.repeat(ends - counts, counts)
+            chosen = order[np.repeat((ends - counts) * _TIMES, counts) + position]
+            for codes, of_all in zip(found, every.codes, strict=True):
+                codes[some] = of_all[chosen]
+        return EncodedTable(drawn.domain, tuple(found))
+
+
+def _rows(table: EncodedTable, rows: NDArray[np.intp]) -> EncodedTable:
+    return EncodedTable(table.domain, tuple(codes[rows] for codes in table.codes))
+
+
+def _joined(one: EncodedTable, other: EncodedTable) -> EncodedTable:
+    pairs = zip(one.codes, other.codes, strict=True)
+    return EncodedTable(one.domain, tuple(np.concatenate(pair) for pair in pairs))
 
 
 def objections(name: str, column: Column, raw: RawColumn) -> list[str]:

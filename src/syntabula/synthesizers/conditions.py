@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import refusal
-from syntabula.bins.uniform import Parts, Spread, cut
+from syntabula.bins.uniform import Parts
 from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -20,10 +20,10 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model, check_sample
 from syntabula.models.restricted import Restricted
 from syntabula.synthesizers.joining import finer_codes
+from syntabula.synthesizers.known_parts import KnownParts, cut_at, followers_of
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
-from syntabula.table.coding.values_within import follow_each_other
 from syntabula.table.files.pieces import together
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Column, Identifier
@@ -32,6 +32,7 @@ _FEW_RECORDS = 100
 _ENOUGH = 0.02
 """Least probability at which rows are drawn without conditions, fifty for each that is kept."""
 _TRIED, _COUNTED, _AT_ONCE, _MOST_TIMES = 5_000, 100_000, 250_000, 10
+_USUAL, _LEAST_KEPT, _MOST_ROUNDS = 0.995, 0.02, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +49,14 @@ class Conditions:
         recoding: From its codes to the release's; its shares are zero for codes that do not satisfy the conditions.
         weights: Probability [codes] that a record with a code of the release satisfies the column's condition.
         wanted: What satisfies it.
+        cuts: Parts of the bins of ordered columns with conditions.
     """
 
     codec: Codec
     recoding: Recoding
     weights: Mapping[str, FloatArray]
     wanted: Mapping[str, Allowed]
+    cuts: Mapping[str, Parts]
 
     @classmethod
     def read(cls, codec: Codec, where: object) -> Self:
@@ -76,14 +79,14 @@ class Conditions:
                 continue  # the condition "not missing" on an identifier that is never missing
             of_all[name] = wanted
             if name in codec.bins:
-                cuts[name] = _cut(codec, name, wanted)
+                cuts[name] = cut_at(codec, name, [end for span in wanted.spans for end in span])
             satisfying[name] = _satisfying(column, wanted, cuts.get(name))
         finer, maps, shares = finer_codes(codec, cuts, told=True)
         weights = {n: mask.astype(np.float64) for n, mask in satisfying.items()}
         for name, share in shares.items():
             shares[name] = weights[name] * share
             weights[name] = np.minimum(np.bincount(maps[name], shares[name]), 1.0)
-        return cls(finer, Recoding(finer.domain, maps, shares), weights, of_all)
+        return cls(finer, Recoding(finer.domain, maps, shares), weights, of_all, cuts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,23 +99,35 @@ class SatisfyingRows:
         expected: Noisy estimate of how many original records satisfy them.
         whole: Draws rows of the whole release, of which those that satisfy the conditions are kept; None if rows of the
             restricted model have the same distribution, or too few would be kept.
+        likely: Chooses among the rows of the restricted model; None if parts of bins tell nothing of other columns.
     """
 
     conditions: Conditions
     restricted: Restricted
     expected: float
     whole: WholeRows | None = None
+    likely: LikelyRows | None = None
 
     @classmethod
     def of(cls, codec: Codec, model: Model, where: object) -> Self:
         """Prepare to draw rows; raises ArgumentError or SchemaError if the conditions are invalid."""
         conditions = Conditions.read(codec, where)
         found = model.restricted(conditions.weights)
-        whole = WholeRows.of(codec, model, conditions.wanted) if found.probability >= _ENOUGH else None
-        if whole is not None and len(codec.bins.keys() & conditions.wanted.keys()) > 1:
+        ranges = codec.bins.keys() & conditions.wanted.keys()
+        followers = followers_of(codec, model) if ranges and found.probability else None
+        whole = None
+        if followers is not None and found.probability >= _ENOUGH:
+            whole = WholeRows(codec, model, conditions.wanted)
+        if whole is not None and len(ranges) > 1:
             # Whether two ranges that divide bins hold together depends on what lies within.
             found = replace(found, probability=whole.probability() or found.probability)
-        return cls(conditions, found, model.total * found.probability, whole)
+        known = None
+        if found.probability:
+            parts = KnownParts.of(codec, model, conditions.codec, conditions.cuts, followers)
+            known = None if parts is None else LikelyRows.of(conditions, found, parts)
+        if known is not None and whole is None and len(conditions.weights) > 1:
+            found = replace(found, probability=min(found.probability * known.mean, 1.0))
+        return cls(conditions, found, model.total * found.probability, whole, known)
 
     def check(self, n: int) -> None:
         """Raise ArgumentError if no record satisfies the conditions, and warn if few do."""
@@ -149,10 +164,64 @@ class SatisfyingRows:
             found = self.whole.draw(start, stop, rng, probability=self.restricted.probability)
             if found is not None:
                 return found
+        if self.likely is not None and stop > start:
+            return self.likely.draw(start, stop, rng)
         rows = self.restricted.draw(stop - start, rng) if stop > start else None
         recoding, codec = self.conditions.recoding, self.conditions.codec
         finer = _no_rows(codec) if rows is None else recoding.decode(rows, rng)
         return codec.decode(finer, rng, first_row=start)
+
+
+@dataclass(frozen=True, eq=False)
+class LikelyRows:
+    """Rows of a restricted model, chosen by how likely they make the parts of bins that satisfy the conditions.
+
+    Attributes:
+        conditions: The conditions.
+        restricted: The model restricted to the records that satisfy them, as far as codes tell.
+        parts: What parts of bins tell.
+        mean: Mean weight of a row.
+        most: Weight from which on all rows are taken.
+        kept: Part of the rows that are taken.
+    """
+
+    conditions: Conditions
+    restricted: Restricted
+    parts: KnownParts
+    mean: float
+    most: float
+    kept: float
+
+    @classmethod
+    def of(cls, conditions: Conditions, restricted: Restricted, parts: KnownParts) -> Self | None:
+        """Try some rows; None if none is likely."""
+        rng = np.random.default_rng(0)
+        tried = conditions.recoding.decode(restricted.draw(_TRIED, rng), rng)
+        weights = parts.weights(tried, rng)
+        mean = float(weights.mean())
+        if not mean > 0:
+            return None
+        most = min(float(np.quantile(weights, _USUAL)), mean / _LEAST_KEPT)
+        return cls(conditions, restricted, parts, mean, most, float(np.minimum(weights / most, 1).mean()))
+
+    def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        """Draw the rows from one position up to another, of which there is at least one."""
+        taken: list[EncodedTable] = []
+        left = stop - start
+        for number in range(_MOST_ROUNDS):
+            n = min(int(1.1 * left / self.kept) + 100, _AT_ONCE)
+            drawn = self.conditions.recoding.decode(self.restricted.draw(n, rng), rng)
+            chances = self.parts.weights(drawn, rng) / self.most
+            # Weights that tried rows did not show must not keep rows from being drawn for ever.
+            among = (rng.random(n) < chances) | (number == _MOST_ROUNDS - 1)
+            places = np.flatnonzero(among)[:left]
+            taken.append(EncodedTable(drawn.domain, tuple(codes[places] for codes in drawn.codes)))
+            left -= places.size
+            if not left:
+                break
+        pieces = zip(*(table.codes for table in taken), strict=True)
+        rows = EncodedTable(taken[0].domain, tuple(np.concatenate(p) for p in pieces))
+        return self.parts.decode(rows, rng, first_row=start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,16 +240,6 @@ class WholeRows:
     codec: Codec
     model: Model
     wanted: Mapping[str, Allowed]
-
-    @classmethod
-    def of(cls, codec: Codec, model: Model, wanted: Mapping[str, Allowed]) -> Self | None:
-        """Return them if a range is asked for, and columns follow each other within bins; else None."""
-        if not codec.bins.keys() & wanted.keys() or len(codec.bins) < 2:
-            return None
-        tried = model.sample(_TRIED, np.random.default_rng(0))
-        return (
-            cls(codec, model, wanted) if follow_each_other(codec.in_bins(tried, model.drawn_apart)) else None
-        )
 
     def draw(
         self, start: int, stop: int, rng: np.random.Generator, *, probability: float
@@ -227,17 +286,6 @@ class WholeRows:
 
 def _no_rows(codec: Codec) -> EncodedTable:
     return EncodedTable(codec.domain, tuple(np.zeros(0, np.uint8) for _ in codec.domain))
-
-
-def _cut(codec: Codec, name: str, wanted: Allowed) -> Parts:
-    bins = codec.bins[name]
-    first, last = bins.edges[0], bins.edges[-1]
-    ends = [end for span in wanted.spans for end in span if first < end < last]
-    parts = cut(bins, codec.spreads.get(name), ends)
-    within = codec.within(name)
-    if within is None or isinstance(within, Spread):
-        return parts
-    return replace(parts, shares=within.shares_of(parts.bins, parts.whole))
 
 
 def _satisfying(column: Column, wanted: Allowed, parts: Parts | None) -> NDArray[np.bool_]:

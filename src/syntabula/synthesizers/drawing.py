@@ -23,7 +23,8 @@ from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.raw import Origin, RawColumn
-from syntabula.table.schema.schema import check_number, most_rows, unique_columns
+from syntabula.table.schema.columns import Date, Datetime
+from syntabula.table.schema.schema import Schema, check_number, most_rows, unique_columns
 
 if TYPE_CHECKING:
     from syntabula.table.rules.row_rules import RowRules
@@ -54,7 +55,7 @@ class Drawing:
         if given is not None:
             if n is not None or where is not None:
                 raise ArgumentError("given already defines the rows to draw; leave out n and where")
-            return self._completed(given)
+            return self._completed(given, seed)
         if where is None:
             return self._unconditioned(n, seed)
         if self.rules is not None:
@@ -63,48 +64,106 @@ class Drawing:
             expected, draw, check = satisfying(self.rules, self.codec, self.model, where)
             n_rows = _checked_rows(expected() if n is None else n)
             check(n_rows)
-            return n_rows, draw
+            return self._unshared(n, n_rows, draw, where, seed)
         from syntabula.synthesizers.conditions import SatisfyingRows
 
         rows = SatisfyingRows.of(self.codec, self.model, where)
         n_rows = _checked_rows(max(0, round(rows.expected)) if n is None else n)
         rows.check(n_rows)
-        return n_rows, rows.draw
+        return self._unshared(n, n_rows, rows.draw, where, seed)
 
-    def _completed(self, given: Any) -> tuple[int, Draw]:
+    def _completed(self, given: Any, seed: int | None) -> tuple[int, Draw]:
         """Return the number of given rows, and what completes them."""
         from syntabula.synthesizers.given_texts import as_spelled
 
+        columns: Mapping[str, RawColumn]
+        draw: Draw
         if self.rules is not None:
             from syntabula.synthesizers.solved_completion import SolvedCompletion
 
             ruled = SolvedCompletion.of(self.rules, self.codec, self.model, given)
-            return ruled.n_rows, as_spelled(ruled.draw, ruled.given, given, self.rules.schema)
-        from syntabula.synthesizers.completion import Completion
+            n_rows, draw, columns = ruled.n_rows, ruled.draw, ruled.given
+        else:
+            from syntabula.synthesizers.completion import Completion
 
-        completion = Completion.of(self.codec, self.model, given)
-        return completion.n_rows, as_spelled(completion.draw, completion.columns, given, self.codec.schema)
+            completion = Completion.of(self.codec, self.model, given)
+            n_rows, draw, columns = completion.n_rows, completion.draw, completion.columns
+        for name, column in unique_columns(self._schema).items():
+            # Given values stay as they are.
+            if name not in columns:
+                draw = self._unshared_beside(columns, name, column, n_rows, draw, seed)
+        return n_rows, as_spelled(draw, columns, given, self._schema)
+
+    def _unshared_beside(
+        self,
+        given: Mapping[str, RawColumn],
+        name: str,
+        column: Date | Datetime,
+        n_rows: int,
+        draw: Draw,
+        seed: int | None,
+    ) -> Draw:
+        """Return what draws rows for given ones of which no two share a value of a unique column."""
+        from syntabula.synthesizers.unique_given import UniqueGiven
+
+        if n_rows > most_rows(column):
+            raise ArgumentError(
+                f"column {name!r} is `unique` and has {most_rows(column):,} values between its bounds, but {n_rows:,} "
+                f"rows are given; give at most so many rows, or their values of {name!r}"
+            )
+        if n_rows > ROWS_AT_ONCE:
+            # They are drawn all at once.
+            check_memory(n_rows, tried_rows(draw, n_rows, generator(0)))
+        make = partial(generator, seed)
+        return UniqueGiven(name, column, self._schema, self.rules, given, n_rows, draw, make).draw
 
     def _unconditioned(self, n: object, seed: int | None) -> tuple[int, Draw]:
         """Return a number of rows, and what draws them."""
-        schema = self.codec.schema if self.rules is None else self.rules.schema
         total = max(0, round(self.model.total))
-        unique = unique_columns(schema)
+        return self._unshared(n, _checked_rows(total if n is None else n), self.rows, {}, seed)
+
+    def _unshared(
+        self, n: object, n_rows: int, draw: Draw, where: Mapping[str, Any], seed: int | None
+    ) -> tuple[int, Draw]:
+        """Return a number of rows, and what draws them so that no two share a value of a unique column.
+
+        Args:
+            n: The number that was asked for, if any.
+            n_rows: The number to draw, of which there may be fewer if none was asked for.
+            draw: Draws rows, whatever they share.
+            where: The conditions that these satisfy.
+            seed: That of the draw.
+        """
+        unique = unique_columns(self._schema)
         if not unique:
-            return _checked_rows(total if n is None else n), self.rows
-        from syntabula.synthesizers.unique_values import UniqueRows
+            return n_rows, draw
+        from syntabula.synthesizers.unique_values import unique_rows
 
         ((name, column),) = unique.items()
-        n_rows = _checked_rows(min(total, most_rows(column)) if n is None else n)
-        check_number(schema, n_rows)
+        make = partial(
+            unique_rows, name, column, self.codec, self.rules, draw, where, partial(generator, seed)
+        )
+        most = make(0).most
+        if n is None:
+            n_rows = min(n_rows, most)
+        check_number(self._schema, n_rows)
+        if n_rows > most:
+            raise ArgumentError(
+                f"column {name!r} is `unique`, and {most:,} of its values satisfy the conditions; draw at most so many "
+                "rows, or loosen the conditions"
+            )
         if n_rows > ROWS_AT_ONCE:
             # They are drawn all at once.
-            check_memory(n_rows, tried_rows(self.rows, n_rows, generator(0)))
-        found = UniqueRows(name, column, n_rows, self.rows, self.codec, self.rules, partial(generator, seed))
+            check_memory(n_rows, tried_rows(draw, n_rows, generator(0)))
+        found = make(n_rows)
         while n is None and self.rules is not None and found.n_found < found.n_rows:
             # Fewer values than there are may satisfy the rules.
             found = replace(found, n_rows=found.n_found)
         return found.n_rows, found.draw
+
+    @property
+    def _schema(self) -> Schema:
+        return self.codec.schema if self.rules is None else self.rules.schema
 
     def rows(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.table.schema.columns import MICROSECONDS, Date, Datetime
+
+Spans = tuple[tuple[int, int], ...]
 
 _WEEK = 7
 _FARTHEST = 26
@@ -22,30 +26,29 @@ class FreeValues:
     """The points of a column that no two rows share, and which of them have a row.
 
     Attributes:
-        first: The first point.
-        last: The last point.
+        spans: Half-open intervals of points that rows may have, in order and apart from each other.
         steps: Points of a week, a day and an hour, as far as there are so many in it; 1 at the end.
         kind: Points of a weekday or an hour, of which as many rows are chosen as there are in those that were drawn.
         taken: The points that have a row.
         rare: The weekdays or hours of the week that few rows have, which are the last to be filled.
     """
 
-    first: int
-    last: int
+    spans: Spans
     steps: tuple[int, ...]
     kind: int
     taken: set[int] = field(default_factory=set)
     rare: set[int] = field(default_factory=set)
 
     @classmethod
-    def of(cls, column: Date | Datetime) -> FreeValues:
-        """Return those of a column, of which none has a row yet."""
+    def of(cls, column: Date | Datetime, spans: Spans | None = None) -> FreeValues:
+        """Return those of a column, or of some spans of it, of which none has a row yet."""
         first, last = column.grid()
+        spans = ((first, last + 1),) if spans is None else spans
         if isinstance(column, Date):
-            return cls(first, last, (_WEEK, 1) if column.resolution == "day" else (1,), 1)
+            return cls(spans, (_WEEK, 1) if column.resolution == "day" else (1,), 1)
         length = MICROSECONDS[column.resolution]
         day, hour = (MICROSECONDS[name] // length or 1 for name in ("day", "hour"))
-        return cls(first, last, tuple(dict.fromkeys((_WEEK * day, day, hour, 1))), hour)
+        return cls(spans, tuple(dict.fromkeys((_WEEK * day, day, hour, 1))), hour)
 
     def chosen(self, points: NDArray[np.int64], n_rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return which of some rows [n] to take; those come first whose points are free."""
@@ -84,6 +87,18 @@ class FreeValues:
             taken.add(int(found[row]))
         return found
 
+    def next(self, point: int, way: int) -> int:
+        """Return the next point within the spans some steps of a length from one there, or one beyond all of them."""
+        at = point + way
+        while self.spans[0][0] <= at < self.spans[-1][1]:
+            number = bisect_right(self.spans, at, key=itemgetter(0)) - 1
+            if at < self.spans[number][1]:
+                break
+            # Between two spans: on to the nearer end of the next one.
+            end = self.spans[number + 1][0] if way > 0 else self.spans[number][1] - 1
+            at += -(-abs(end - at) // abs(way)) * way
+        return at
+
     def _nearest(self, point: int, searches: Sequence[_Search]) -> int:
         for search in searches:
             nearest = search.nearest(point)
@@ -91,6 +106,17 @@ class FreeValues:
             if nearest is not None and (is_last or abs(nearest - point) <= _FARTHEST * self.steps[0]):
                 return nearest
         raise AssertionError("there are as many points as rows")
+
+
+def apart_in_order(spans: Iterable[tuple[int | float, int | float]]) -> Spans:
+    """Return half-open intervals of points in order, with those joined that touch."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted((int(a), int(b)) for a, b in spans):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,13 +147,13 @@ class _Search:
         passed, at = [], point
         while self._inside(at) and (at in self.taken or (self.spares_rare and self._is_rare(at))):
             passed.append(at)
-            at = jumps.get(at, at + way)
+            at = jumps[at] if at in jumps else self.values.next(at, way)
         # What is passed over once need not be again.
         jumps.update(dict.fromkeys(passed, at))
         return at
 
     def _inside(self, point: int) -> bool:
-        return self.values.first <= point <= self.values.last
+        return self.values.spans[0][0] <= point < self.values.spans[-1][1]
 
     def _is_rare(self, point: int) -> bool:
         return point % self.values.steps[0] // self.values.kind in self.values.rare

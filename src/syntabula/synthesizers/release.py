@@ -98,16 +98,16 @@ class Release:
                 text, in the column's format or ISO 8601. In a column of times, a day stands for the whole day.
             given: A table, as `fit` takes, with values of some columns. The result has one row for each of its rows,
                 in the same order: given values are kept, and the other columns are drawn conditionally. A missing cell
-                counts as "missing"; identifiers are kept and have no effect on the draw. As with `where`, a column that
-                is `unique` may repeat values. The guarantee does not cover this table, whose values are in the result.
+                counts as "missing"; identifiers are kept and have no effect on the draw. Rows differ in a column that is
+                `unique` and not given. The guarantee does not cover this table, whose values are in the result.
             seed: Makes the draw repeatable; the guarantee does not depend on it.
 
         Returns:
             A pandas or polars data frame or an Arrow table, like the fitted table; a data frame if that was a path.
 
         Raises:
-            ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, or `given` holds values
-                that this release cannot have or is combined with `n` or `where`.
+            ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, `given` holds values that
+                this release cannot have or is combined with `n` or `where`, or there are more rows than `unique` values.
             SchemaError: If `where` or `given` names an unknown column, or a given column's stored type does not
                 match the declared one.
             DataError: If the given table cannot be read.

@@ -12,15 +12,19 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ResourceError
-from syntabula.synthesizers.free_values import FreeValues
-from syntabula.synthesizers.ruled_rows import Draw, joined_rows, place
+from syntabula.synthesizers.free_values import FreeValues, Spans, apart_in_order
+from syntabula.synthesizers.moved_rows import MovedRows
+from syntabula.synthesizers.ruled_rows import CONDITIONS, Draw, joined_rows
 from syntabula.table.coding.codec import Codec
-from syntabula.table.raw import Origin, RawColumn, RawTable
+from syntabula.table.coding.column_codes import satisfies
+from syntabula.table.coding.conditions import allowed
+from syntabula.table.raw import RawColumn
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Date, Datetime, Identifier
 
@@ -37,21 +41,19 @@ class UniqueRows:
     """All rows of a table in the order of a column that no two of them share.
 
     Attributes:
-        name: The column's name.
-        column: Its declaration.
+        moves: Moves rows to other values of the column.
         n_rows: Number of rows.
-        plain: Draws rows of the release, whatever they share, that satisfy the rules.
+        plain: Draws rows of the release, whatever they share, that satisfy the rules and the conditions.
         codec: The release's codec, which numbers identifiers.
-        rules: The rules, if there are any.
+        spans: Half-open intervals of points that the rows may have, in order; None if conditions leave all.
         generator: Returns the source of all rows, from the same seed for all parts of a table.
     """
 
-    name: str
-    column: Date | Datetime
+    moves: MovedRows
     n_rows: int
     plain: Draw
     codec: Codec
-    rules: RowRules | None
+    spans: Spans | None
     generator: Callable[[], np.random.Generator]
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
@@ -63,37 +65,42 @@ class UniqueRows:
         columns, broken = self._rows
         if self.n_found < self.n_rows:
             raise ResourceError(
-                f"column {self.name!r} is `unique`, and only {self.n_found:,} of {self.n_rows:,} rows were found that "
-                f"have a value of their own and satisfy the rules; others break {rules_in_words(broken)}. Draw fewer "
-                "rows, widen the bounds, or leave out `unique`"
+                f"column {self.moves.name!r} is `unique`, and only {self.n_found:,} of {self.n_rows:,} rows were found "
+                f"that have a value of their own and satisfy the rules; others break {rules_in_words(broken)}. Draw "
+                "fewer rows, widen the bounds, or leave out `unique`"
             )
         return {name: column.take(np.arange(start, stop)) for name, column in columns.items()}
 
     @property
+    def most(self) -> int:
+        """Number of values that rows may have."""
+        return sum(last - first for first, last in FreeValues.of(self.moves.column, self.spans).spans)
+
+    @property
     def n_found(self) -> int:
         """Number of rows that have a value of their own and satisfy the rules, up to those wanted."""
-        return self._rows[0][self.name].missing.size
+        return self._rows[0][self.moves.name].missing.size
 
     @cached_property
     def _rows(self) -> tuple[dict[str, RawColumn], dict[str, float]]:
         """All rows that were found, in order, and the share of the last tried ones that broke each rule."""
-        rng, values = self.generator(), FreeValues.of(self.column)
+        rng, values = self.generator(), FreeValues.of(self.moves.column, self.spans)
         pieces: list[dict[str, RawColumn]] = []
         broken: dict[str, float] = {}
         missing = self.n_rows
         for number in range(_ROUNDS):
             tried = self._tried(rng, first=not number)
-            chosen = values.chosen(self._points(tried), missing, rng)
+            chosen = values.chosen(self.moves.points(tried), missing, rng)
             rows = {name: column.take(chosen) for name, column in tried.items()}
-            points = self._points(rows)
-            rows, kept, broken = self._moved(rows, points, values.apart(points), rng)
-            values.taken.update(self._points(rows)[kept].tolist())
+            points = self.moves.points(rows)
+            rows, kept, broken = self.moves.moved(rows, points, values.apart(points), rng)
+            values.taken.update(self.moves.points(rows)[kept].tolist())
             pieces.append({name: column.take(np.flatnonzero(kept)) for name, column in rows.items()})
             missing -= int(kept.sum())
             if not missing:
                 break
         columns = joined_rows(pieces)
-        order = np.argsort(self._points(columns))
+        order = np.argsort(self.moves.points(columns))
         columns = {name: column.take(order) for name, column in columns.items()}
         return columns | self._numbered(columns), broken
 
@@ -109,50 +116,36 @@ class UniqueRows:
                 pieces.append(self.plain(0, self.n_rows, rng))
         return joined_rows(pieces)
 
-    def _points(self, rows: Mapping[str, RawColumn]) -> NDArray[np.int64]:
-        raw = rows[self.name]
-        points, _, _ = self.column.points(raw.values, raw.physical.kind)
-        return points.astype(np.int64)
-
-    def _moved(
-        self,
-        rows: dict[str, RawColumn],
-        points: NDArray[np.int64],
-        wanted: NDArray[np.int64],
-        rng: np.random.Generator,
-    ) -> tuple[dict[str, RawColumn], NDArray[np.bool_], dict[str, float]]:
-        """Move rows to other points; return them, which satisfy the rules, and the share that broke each rule."""
-        kept = np.ones(points.size, np.bool_)
-        moved = np.flatnonzero(points != wanted)
-        if not moved.size:
-            return rows, kept, {}
-        values, physical = self.column.values(wanted[moved])
-        there = RawColumn(values, np.zeros(moved.size, np.bool_), physical)
-        if self.rules is None:
-            place(rows, {self.name: there}, moved, np.arange(moved.size))
-            return rows, kept, {}
-        some = {name: column.take(moved) for name, column in rows.items()}
-        start, starts, allowed = self.name, there, kept[moved]
-        if self.name in self.rules.compiled.distances:
-            # What it is a distance from moves, if that is one column, and else the distance changes.
-            found = self.rules.anchored(self.name, some, there)
-            start, starts, allowed = ("", there, allowed) if found is None else found
-            some |= {} if start else {self.name: there}
-        learned = dict(self.rules.learned_table(RawTable(some, moved.size, Origin("pandas", {})))[0].columns)
-        # What is a distance from this column moves along with it.
-        learned |= {start: starts} if start else {}
-        others, satisfied, counts = self.rules.completed(learned, moved.size, rng)
-        place(rows, others, moved, np.arange(moved.size))
-        # A distance may be clipped, and the value with it.
-        elsewhere = ~allowed | (self._points(others) != wanted[moved])
-        kept[moved] = satisfied & ~elsewhere
-        counts |= {f"{self.name} at a free value": int(elsewhere.sum())}
-        return rows, kept, {rule: count / moved.size for rule, count in counts.items() if count}
-
     def _numbered(self, rows: Mapping[str, RawColumn]) -> dict[str, RawColumn]:
-        schema = self.codec.schema if self.rules is None else self.rules.schema
+        rules = self.moves.rules
+        schema = self.codec.schema if rules is None else rules.schema
         return {
             name: self.codec.identifiers(name, rows[name].missing, 0)
             for name, column in schema.columns.items()
             if isinstance(column, Identifier)
         }
+
+
+def unique_rows(
+    name: str,
+    column: Date | Datetime,
+    codec: Codec,
+    rules: RowRules | None,
+    plain: Draw,
+    where: Mapping[str, Any],
+    generator: Callable[[], np.random.Generator],
+    n_rows: int,
+) -> UniqueRows:
+    """Return rows of which no two share a value of a column, and that satisfy conditions; see `UniqueRows`."""
+    schema = codec.schema if rules is None else rules.schema
+    wanted = {other: allowed(other, schema[other], condition) for other, condition in where.items()}
+
+    def are_fit(rows: Mapping[str, RawColumn], places: NDArray[np.intp]) -> NDArray[np.bool_]:
+        found = np.ones(places.size, np.bool_)
+        for other, condition in wanted.items():
+            found &= satisfies(schema[other], rows[other], condition)
+        return found
+
+    moves = MovedRows(name, column, rules, are_fit if wanted else None, CONDITIONS)
+    spans = apart_in_order(wanted[name].spans) if name in wanted else None
+    return UniqueRows(moves, n_rows, plain, codec, spans, generator)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from syntabula.bins.lift import Lifts
     from syntabula.bins.rhythm import Rhythm, RhythmOfDays
     from syntabula.table.coding.unit_sizes import UnitSizes
-    from syntabula.table.coding.values_within import Within
+    from syntabula.table.coding.values_within import Deal, Within
 
 
 @dataclass(frozen=True)
@@ -219,6 +219,7 @@ class Codec:
         *,
         first_row: int = 0,
         drawn_apart: Mapping[str, NDArray[np.intp]] | None = None,
+        deal: Deal | None = None,
     ) -> dict[str, RawColumn]:
         """Turn codes into values of the declared kinds, which follow other columns within their bins too.
 
@@ -227,6 +228,7 @@ class Codec:
             rng: Source of ordinary randomness for values within bins.
             first_row: Position of the first of these rows in the whole table, so that pieces do not repeat identifiers.
             drawn_apart: See `Model.drawn_apart`; None if each code was drawn as it is.
+            deal: See `ordered_values`.
 
         Returns:
             One column per column of the schema, in its order; identifiers are running numbers, from 1 for the first row
@@ -240,7 +242,7 @@ class Codec:
             raise DataError(
                 "the encoded table's domain differs from the codec's; encode the table with the same codec"
             )
-        decoded = ordered_values(self.in_bins(table, drawn_apart), rng)
+        decoded = ordered_values(self.in_bins(table, drawn_apart), rng, deal)
         for name, column in self.schema.columns.items():
             if isinstance(column, Identifier):
                 missing = np.zeros(table.n_rows, np.bool_)

@@ -12,7 +12,7 @@ Groups stay as they were drawn, and each has the values that it had. Only drawn 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,9 @@ _FARTHEST = 16.0
 """Logit of the smallest rank that is told from 0 in single precision."""
 _VARIANCE = math.pi**2 / 3
 """Of a logistic number."""
+
+Deal = Callable[[Sequence["InBins"], list[NDArray[Any]], np.random.Generator], list[int]]
+"""Deals out the points [n] of some columns of the same rows in place; returns which of the columns it dealt out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,23 +94,30 @@ class InBins:
 
     def grouped(self) -> tuple[NDArray[Any], int]:
         """Return the group of each row [n], and how many there are; groups rise with the bins."""
-        runs = self._runs()
+        runs = self.runs()
         count = int(runs[-1]) + 1
         return runs.astype(code_dtype(count))[self.index], count
 
     def wide_groups(self) -> NDArray[np.bool_]:
         """Return which groups are wider than one value."""
         edges = np.array(self.bins.edges, dtype=np.float64)
-        widths = np.bincount(self._runs(), np.diff(edges))
+        widths = np.bincount(self.runs(), np.diff(edges))
         # A bin for one float ends at the next one.
         least = 1.5 if self.bins.integer else 1e-9 * max(float(edges[-1] - edges[0]), 1e-300)
         return np.asarray(widths > least)
 
-    def _runs(self) -> NDArray[np.intp]:
+    def runs(self) -> NDArray[np.intp]:
         """Return the group of each bin; one that another divides, such as an atom, counts as two."""
         if self.groups is None:
             return np.arange(self.bins.size)
         return np.concatenate([[0], np.cumsum(np.diff(self.groups[: self.bins.size]) != 0)])
+
+    def hidden(self) -> Hidden:
+        """Return the hidden numbers of these rows' groups, with ranks among these rows."""
+        index, groups = self.grouped()
+        weights = None if not self.missing.any() else (~self.missing).astype(np.float64)
+        below = np.concatenate([[0.0], np.cumsum(np.bincount(index, weights, minlength=groups))])
+        return Hidden(index, self.missing, below / max(below[-1], 1.0), self.wide_groups())
 
     def drawn(self, rng: np.random.Generator) -> NDArray[Any]:
         """Return a point of each row's bin [n]."""
@@ -160,15 +170,19 @@ def present_codes(
     return np.where(missing, np.zeros(1, codes.dtype), codes), missing, beside
 
 
-def ordered_values(columns: Mapping[str, InBins], rng: np.random.Generator) -> dict[str, RawColumn]:
+def ordered_values(
+    columns: Mapping[str, InBins], rng: np.random.Generator, deal: Deal | None = None
+) -> dict[str, RawColumn]:
     """Return values of the declared kinds for the drawn bins of some columns.
 
     Args:
         columns: All of the same rows.
         rng: Source of ordinary randomness.
+        deal: Deals out the points of columns in place, and returns the places of these columns; by default among these
+            rows, as of a whole table.
     """
     points = [column.drawn(rng) for column in columns.values()]
-    moved = _deal_out([*columns.values()], points, rng)
+    moved = (deal or _deal_out)([*columns.values()], points, rng)
     found = {}
     for place, ((name, column), drawn) in enumerate(zip(columns.items(), points, strict=True)):
         lifted = column.lifted(drawn, rng, days_stay=place in moved)
@@ -182,17 +196,16 @@ def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.ran
     n_rows = columns[0].index.size if columns else 0
     if len(columns) < 2 or n_rows < _FEWEST_ROWS:
         return []
-    hidden = [_Hidden.of(column) for column in columns]
-    correlations = _correlations(hidden)
-    strong = _strong(correlations)
+    hidden = [column.hidden() for column in columns]
+    correlations = correlations_of(hidden)
+    strong = strong_pairs(correlations)
     moved = [j for j, h in enumerate(hidden) if strong[j].any() and _has_choice(h, points[j])]
     kept = [j for j in range(len(columns)) if j in moved or strong[moved, j].any()]
     numbers = {j: hidden[j].middles() for j in kept}
     # Once for each column is enough: more often changed no correlation in tests.
     for j in moved:
-        others = _nearest(correlations[j], [k for k in kept if k != j])
-        factors = np.linalg.solve(correlations[np.ix_(others, others)], correlations[others, j])
-        rest = math.sqrt(max(1 - float(factors @ correlations[others, j]), _RIDGE))
+        others = nearest(correlations[j], [k for k in kept if k != j])
+        factors, rest = factors_of(correlations, j, others)
         expected = np.zeros(n_rows, np.float32)
         for factor, k in zip(factors, others, strict=True):
             expected += np.float32(factor) * numbers[k]
@@ -205,22 +218,7 @@ def _deal_out(columns: Sequence[InBins], points: list[NDArray[Any]], rng: np.ran
     return moved
 
 
-def follow_each_other(columns: Mapping[str, InBins]) -> bool:
-    """Return whether drawn rows show columns whose values are dealt out."""
-    if len(columns) < 2:
-        return False
-    return bool(_strong(_correlations([_Hidden.of(column) for column in columns.values()])).any())
-
-
-def _strong(correlations: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return (np.abs(correlations) >= _STRONG) & ~np.eye(len(correlations), dtype=np.bool_)
-
-
-def _nearest(correlations: NDArray[np.float64], others: list[int]) -> list[int]:
-    return sorted(others, key=lambda k: -abs(float(correlations[k])))[:_MOST_OTHERS]
-
-
-def _has_choice(hidden: _Hidden, points: NDArray[Any]) -> bool:
+def _has_choice(hidden: Hidden, points: NDArray[Any]) -> bool:
     """Return whether different points lie in one group."""
     some = slice(_COMPARED_ROWS)
     order = np.argsort(hidden.index[some], kind="stable")
@@ -229,7 +227,7 @@ def _has_choice(hidden: _Hidden, points: NDArray[Any]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Hidden:
+class Hidden:
     """Logits of ranks behind the groups of a column.
 
     Attributes:
@@ -243,13 +241,6 @@ class _Hidden:
     missing: NDArray[np.bool_]
     ranks: NDArray[np.float64]
     wide: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, column: InBins) -> _Hidden:
-        index, groups = column.grouped()
-        weights = None if not column.missing.any() else (~column.missing).astype(np.float64)
-        below = np.concatenate([[0.0], np.cumsum(np.bincount(index, weights, minlength=groups))])
-        return cls(index, column.missing, below / max(below[-1], 1.0), column.wide_groups())
 
     def middles(self, rows: slice = slice(None)) -> NDArray[np.float32]:
         """Return the mean logit of a group's ranks for some rows; 0 for a missing cell."""
@@ -295,7 +286,7 @@ def _times_log(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def _correlations(hidden: Sequence[_Hidden]) -> NDArray[np.float64]:
+def correlations_of(hidden: Sequence[Hidden]) -> NDArray[np.float64]:
     """Return the correlations of hidden numbers as some rows' groups show them.
 
     Rows count in which both columns lie in groups wider than one value: that two amounts are zero in the same rows tells
@@ -323,3 +314,21 @@ def _correlations(hidden: Sequence[_Hidden]) -> NDArray[np.float64]:
     deviations = np.sqrt(np.diagonal(possible))
     found: NDArray[np.float64] = possible / np.outer(deviations, deviations)
     return found
+
+
+def strong_pairs(correlations: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which pairs of columns follow each other [columns, columns]."""
+    return (np.abs(correlations) >= _STRONG) & ~np.eye(len(correlations), dtype=np.bool_)
+
+
+def nearest(correlations: NDArray[np.float64], others: list[int]) -> list[int]:
+    """Return the columns by which a column's numbers are drawn, of some others and its correlations [columns]."""
+    return sorted(others, key=lambda k: -abs(float(correlations[k])))[:_MOST_OTHERS]
+
+
+def factors_of(
+    correlations: NDArray[np.float64], j: int, others: list[int]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the factors of other hidden numbers in that of a column, and the scale of what they leave."""
+    factors = np.linalg.solve(correlations[np.ix_(others, others)], correlations[others, j])
+    return factors.astype(np.float64), math.sqrt(max(1 - float(factors @ correlations[others, j]), _RIDGE))

@@ -72,7 +72,7 @@ class Date(Ordered):
             zeros; "%Y-%m" or "%b-%Y" for months, "%Y-Q%q" for quarters and "%G-W%V" for weeks; ISO 8601 by default, which
             is always read.
         unique: Whether no two rows have the same value, as in a table with one row a day: days are then drawn without
-            repetition, in their order, unless conditions are asked for or other columns given.
+            repetition, in their order, or for given rows in theirs.
 
     Raises:
         SchemaError: If bounds are reversed or not dates, an atom is not a day within them, or the format does not write
@@ -190,7 +190,7 @@ class Datetime(Ordered):
         format: How text files write times, by directives of `strptime`, such as "%Y-%m-%d %H:%M:%S" or
             "%m/%d/%Y %I:%M %p", in the column's zone; ISO 8601 by default, which is always read.
         unique: Whether no two rows have the same value, as in a table with one row a day: times are then drawn without
-            repetition, in their order, unless conditions are asked for or other columns given.
+            repetition, in their order, or for given rows in theirs.
 
     Raises:
         SchemaError: If bounds are reversed or do not fit the zone, the zone is unknown, no grid point lies within the
