@@ -284,7 +284,7 @@ class TestKeys:
         return column
 
     def test_whole_numbers_with_the_name_of_a_key_are_keys_if_they_hardly_repeat(self):
-        for name in ["id", "order_id", "customerID", "Key"]:
+        for name in ["id", "order_id", "customerID", "caseid", "Key"]:
             cases = [
                 (RNG.permutation(N) + 10**6, True),
                 (RNG.integers(0, N // 5, N), True),
