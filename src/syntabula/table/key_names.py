@@ -30,7 +30,8 @@ _THINGS = (
     "school|session|stud|subj|trans|transaction|u|usubj"
 )
 _JOINED = re.compile(
-    rf"(^|[_\W])(({_PERSONS}|{_THINGS})s?(id|ids|key|nr|nbr|no|number)|id(no|nr|num|number|code|case))$", re.IGNORECASE
+    rf"(^|[_\W])(({_PERSONS}|{_THINGS})s?(id|ids|key|nr|nbr|no|number)|id(no|nr|num|number|code|case))$",
+    re.IGNORECASE,
 )
 _PERSON = re.compile(rf"(.+_)?({_PERSONS})", re.IGNORECASE)
 
