@@ -145,7 +145,14 @@ class TestRareCodes:
         options = OPTIONS | {"least_leaf": 2, "least_split": 4}
 
         tree = grow(
-            target, 10, predictors, [30] * 3, ordered=False, ordered_predictors=[True] * 3, least_code=3, **options
+            target,
+            10,
+            predictors,
+            [30] * 3,
+            ordered=False,
+            ordered_predictors=[True] * 3,
+            least_code=3,
+            **options,
         )
 
         chances = [
