@@ -57,7 +57,9 @@ def test_many_categories_take_no_products() -> None:
     near = Nearness([np.linspace(0, 1, 40)[:, None], np.eye(size) / 3])
     rng = np.random.default_rng(0)
     table, among = (
-        EncodedTable(domain, (rng.integers(0, 40, n).astype(np.uint8), rng.integers(0, size, n).astype(np.uint16)))
+        EncodedTable(
+            domain, (rng.integers(0, 40, n).astype(np.uint8), rng.integers(0, size, n).astype(np.uint16))
+        )
         for n in (500, 200)
     )
 

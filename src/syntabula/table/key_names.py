@@ -43,7 +43,7 @@ REMEDY = (
 
 
 def is_key_name(name: str) -> bool:
-    """Return whether a column's name, which is public, is one that keys have: id, order_id, customerID, caseid or uuid."""
+    """Return whether a column's name, which is public, is one that keys have: id, order_id, customerID or caseid."""
     return bool(_WORD.search(name) or _CAMEL.search(name) or _JOINED.search(name))
 
 
