@@ -151,8 +151,8 @@ def grow(
 
     Codes without an order that fewer than `least_code` records of a node have share their part of it as they do in the
     node above, those that none has there included. So a row has no code because one record alone had it among others
-    like it (as in the back-off of Katz 1987, "Estimation of probabilities from sparse data"). All leaves are then raked, so
-    that each code is as frequent in them together as among the records.
+    like it (as in the back-off of Katz 1987, "Estimation of probabilities from sparse data"). All leaves are then raked,
+    so that each code is as frequent in them together as among the records.
 
     Codes with an order that fewer than `least_code` of all records have, such as a value far outside, are joined with
     their neighbours until as many have one of them. Which of these a record has then says nothing of where in the tree
