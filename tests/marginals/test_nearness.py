@@ -45,6 +45,30 @@ def test_it_is_that_of_brute_force_and_the_first_of_several_as_near() -> None:
     assert len(np.unique(np.stack(among.codes[:2], 1), axis=0)) < 60  # some are as near as others
 
 
+def test_it_is_so_where_equal_codes_are_told_apart_from_unlike_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearness, "_MOST_MULTIPLIED", 2)
+    table, among = rows(300, 1), rows(60, 2)
+
+    assert np.array_equal(NEARNESS.nearest(table, among), by_brute_force(table, among))
+
+
+def test_many_categories_take_no_products() -> None:
+    size, domain = 3_000, Domain(("a", "b"), (40, 3_000))
+    near = Nearness([np.linspace(0, 1, 40)[:, None], np.eye(size) / 3])
+    rng = np.random.default_rng(0)
+    table, among = (
+        EncodedTable(
+            domain, (rng.integers(0, 40, n).astype(np.uint8), rng.integers(0, size, n).astype(np.uint16))
+        )
+        for n in (500, 200)
+    )
+
+    assert near._vectors(table, {1: np.float32(1)}).shape == (500, 1)
+    multiplied = 2 * (near._vectors(table, {}) @ near._vectors(among, {}).T)
+    wanted = np.argmax(multiplied - np.square(near._vectors(among, {})).sum(1), axis=1)
+    assert np.array_equal(near.nearest(table, among), wanted)
+
+
 def test_it_depends_on_no_other_row(monkeypatch: pytest.MonkeyPatch) -> None:
     table, among = rows(300, 1), rows(60, 2)
     whole = NEARNESS.nearest(table, among)

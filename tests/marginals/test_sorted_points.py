@@ -107,6 +107,17 @@ class TestManyValues:
 
         assert {0.0, float(np.nextafter(0.0, 1.0))} <= set(cuts)
 
+    def test_so_does_one_far_more_frequent_than_those_around_it_that_holds_less_than_a_bin(self) -> None:
+        rng = np.random.default_rng(0)
+        # 52 bins of 281 records hold 22 of them each.
+        values = np.concatenate([rng.lognormal(size=263), np.zeros(18)])
+        even = np.repeat(np.arange(60), 20)
+
+        cuts = SortedPoints(values).fine_cuts(52)
+
+        assert {0.0, float(np.nextafter(0.0, 1.0))} <= set(cuts)
+        assert counted(even, SortedPoints(even).fine_cuts(52)).max() > 20
+
     def test_there_are_never_more_bins_than_asked_for(self) -> None:
         for most in [6, 7, 50, 1000]:
             rng = np.random.default_rng(0)
@@ -115,6 +126,9 @@ class TestManyValues:
                 np.round(rng.exponential(size=30_000), 2),
                 rng.integers(0, most // 4, 1_000).astype(float),
                 np.concatenate([rng.random(3_000), np.repeat(rng.random(most), 40)]),
+                np.concatenate(
+                    [rng.random(30_000), *(np.full(3_000 // most + 30, x) for x in rng.random(most))]
+                ),
             ):
                 cuts = SortedPoints(values).fine_cuts(most)
 

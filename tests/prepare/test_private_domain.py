@@ -82,6 +82,14 @@ class TestKinds:
 
         assert found(values).decimals == 1
 
+    def test_what_differences_lose_in_floats_does_not_change_it_either(self):
+        values = np.round(RNG.random(N) * 50, 1) + 10.2 - 10.1
+
+        assert (np.round(values, 1) != values).any()
+        assert found(values).decimals == 1
+        assert found(values * 1e-9).decimals is None
+        assert found(np.nextafter(np.rint(values) + 1, 99.0)).decimals == 1
+
     def test_infinite_values_do_not_make_the_bounds_infinite(self):
         values = RNG.normal(0, 1, N)
         values[:5] = np.inf
@@ -284,7 +292,7 @@ class TestKeys:
         return column
 
     def test_whole_numbers_with_the_name_of_a_key_are_keys_if_they_hardly_repeat(self):
-        for name in ["id", "order_id", "customerID", "Key"]:
+        for name in ["id", "order_id", "customerID", "caseid", "Key"]:
             cases = [
                 (RNG.permutation(N) + 10**6, True),
                 (RNG.integers(0, N // 5, N), True),

@@ -111,7 +111,9 @@ class TestGiven:
             Domain(("b", "c"), (30, 2)), (np.full(200, 1, np.uint8), np.full(200, 1, np.uint8))
         )
 
-        with pytest.warns(ConditionWarning, match=r"values of 200 of 200 given rows.* option `first`"):
+        with pytest.warns(
+            ConditionWarning, match=r"values of 200 of 200 given rows.* Synthpop.* option `first`"
+        ):
             made = model.sample(200, np.random.default_rng(0), given)
 
         assert (made.column("b") == 1).all()

@@ -111,6 +111,15 @@ class TestLeaves:
         assert (alone.counts == np.bincount(target)[np.unique(target)]).all()
 
 
+def in_all_as(held: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the distributions of leaves [leaves, codes], of which all together have the codes that records have."""
+    sizes, codes = held.sum(1, keepdims=True), np.bincount(target, minlength=held.shape[1])
+    for _ in range(1_000):
+        held = held * codes / np.maximum(held.sum(0), 1e-300)
+        held = held * sizes / held.sum(1, keepdims=True)
+    return held / sizes
+
+
 class TestRareCodes:
     def test_they_share_their_part_of_a_leaf_as_in_the_node_above(self) -> None:
         # Of a's two values the first has one record of code 2, and none of code 3.
@@ -123,8 +132,34 @@ class TestRareCodes:
         every = np.arange(4)
         first, second = (tree.shares([np.full(4, value, np.uint8)], [2], every, every) for value in (0, 1))
         assert len(tree.nodes) == 3
-        np.testing.assert_allclose(first, [0.6, 0.3, 0.1 * 6 / 21, 0.1 * 15 / 21], atol=1e-3)
-        np.testing.assert_allclose(second, [0, 20 / 40, 5 / 40, 15 / 40])
+        wanted = np.array([[6, 3, 6 / 21, 15 / 21], [0, 20, 5, 15]])
+        np.testing.assert_allclose(np.stack([first, second]), in_all_as(wanted, target), atol=1e-3)
+        # Raking moves little: what the back-off gave to code 3 it takes from the leaf that had it.
+        np.testing.assert_allclose(first, [0.6, 0.3, 0.1 * 6 / 21, 0.1 * 15 / 21], atol=0.01)
+
+    def test_each_code_is_as_frequent_as_among_the_records(self) -> None:
+        # Of ten codes the first has four records of five, so that others are rare in nearly all leaves.
+        rng = np.random.default_rng(0)
+        predictors = [rng.integers(0, 30, 3_000).astype(np.uint8) for _ in range(3)]
+        target = np.where(rng.random(3_000) < 0.8, 0, rng.integers(1, 10, 3_000)).astype(np.uint8)
+        options = OPTIONS | {"least_leaf": 2, "least_split": 4}
+
+        tree = grow(
+            target,
+            10,
+            predictors,
+            [30] * 3,
+            ordered=False,
+            ordered_predictors=[True] * 3,
+            least_code=3,
+            **options,
+        )
+
+        chances = [
+            tree.shares(predictors, [30] * 3, np.full(3_000, code), np.full(3_000, code)).mean()
+            for code in range(10)
+        ]
+        np.testing.assert_allclose(chances, np.bincount(target) / 3_000, atol=0.002)
 
     def test_what_a_leaf_draws_is_that_of_brute_force(self) -> None:
         predictors, target = records()
@@ -134,30 +169,33 @@ class TestRareCodes:
         tree = grow(target, 9, predictors, SIZES, least_code=3, **arguments)
         leaves = node_of(tree.nodes, tree.ranks, predictors, SIZES, 2_000)
 
-        def shares(node: int, path: list[int]) -> np.ndarray:
+        def shared(node: int, path: list[int]) -> np.ndarray:
             inside = np.isin(leaves, under(node))
             held = np.bincount(target[inside], minlength=9).astype(float)
             if path:
-                above, rare = shares(path[-1], path[:-1]), held < 3
+                above, rare = shared(path[-1], path[:-1]), held < 3
                 held[rare] = held[rare].sum() * above[rare] / max(above[rare].sum(), 1e-300)
-            wanted: np.ndarray = held / held.sum()
-            return wanted
+            return held
 
         def under(node: int) -> list[int]:
             below = tree.nodes[node]
             return [node] if below[0] < 0 else under(int(below[2])) + under(int(below[3]))
 
-        def checked(node: int, path: list[int]) -> int:
-            predictor, _, first, last = tree.nodes[node].tolist()
-            if predictor >= 0:
-                return checked(first, [*path, node]) + checked(last, [*path, node])
-            weights = np.zeros(9)
-            weights[tree.donors[first:last]] = tree.counts[first:last]
-            np.testing.assert_allclose(weights / weights.sum(), shares(node, path), atol=1e-3)
-            return 1
+        def paths(node: int, path: list[int]) -> list[list[int]]:
+            predictor, _, below, above = tree.nodes[node].tolist()
+            if predictor < 0:
+                return [[*path, node]]
+            return paths(below, [*path, node]) + paths(above, [*path, node])
 
+        every = paths(0, [])
+        found = np.zeros((len(every), 9))
+        for row, path in enumerate(every):
+            first, last = tree.nodes[path[-1], 2:]
+            found[row, tree.donors[first:last]] = tree.counts[first:last]
+        wanted = np.stack([shared(path[-1], path[:-1]) for path in every])
         assert (tree.nodes[:, :2] == plain.nodes[:, :2]).all()
-        assert checked(0, []) > 20
+        assert len(every) > 20
+        np.testing.assert_allclose(found / found.sum(1, keepdims=True), in_all_as(wanted, target), atol=1e-3)
         tree.check(list(SIZES), 9)
 
     def test_a_number_that_few_records_have_is_drawn_among_its_neighbours(self) -> None:

@@ -67,6 +67,8 @@ def test_a_plan_says_how_long_votes_take_before_a_table_is_there() -> None:
 
     assert 0 < short.seconds < long.seconds
     assert [step.name for step in short.steps][-1] == "records vote, round 5"
+    # Without noise records vote for many more rows.
+    assert st.TabPE(epsilon=math.inf).plan(SCHEMA, 1_000).seconds > 5 * st.TabPE().plan(SCHEMA, 1_000).seconds
 
 
 def test_options_are_listed_and_wrong_ones_refused() -> None:

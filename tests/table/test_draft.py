@@ -51,6 +51,7 @@ class TestKinds:
             (raw("integer", [2**64 - 1], dtype=np.uint64), observed(Categorical, (2**64 - 1,))),
             (raw("float", [0.25, 1.5]), observed(Numeric, 0.25, 1.5, decimals=2)),
             (raw("float", [1 / 3, 1.5]), observed(Numeric, 1 / 3, 1.5)),
+            (raw("float", [4.9 - 3.8, 1.5]), observed(Numeric, 1.1, 1.5, decimals=1)),
             (raw("float", [1.0, 2.0]), observed(Numeric, 1.0, 2.0, decimals=0)),
             (raw("float", [1.0, 2.0, None]), observed(Categorical, (1, 2), nullable=True)),
             (raw("float", [7.5]), observed(Numeric, 7.5, 7.5, decimals=1)),

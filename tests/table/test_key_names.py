@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from syntabula.table.key_names import is_of_persons, keys_of_persons, names_persons, warning_of_keys
+from syntabula.table.key_names import (
+    is_key_name,
+    is_of_persons,
+    keys_of_persons,
+    names_persons,
+    warning_of_keys,
+)
 
 
 def test_keys_of_persons_are_known():
@@ -23,6 +29,14 @@ def test_keys_of_persons_are_known():
         "cliente_id",
     ]:
         assert keys_of_persons([name]) == [name]
+
+
+def test_keys_are_known_though_words_are_joined():
+    keys = "id order_id customerID uuid customerid USUBJID caseid src.caseid hhid uid pid patnr pupilnr idno idcode"
+    others = "paid humid covid bid aid kid grid valid lipid piano casino income population obs case year valueno 2id"
+
+    assert [name for name in keys.split() if not is_key_name(name)] == []
+    assert [name for name in others.split() if is_key_name(name)] == []
 
 
 def test_other_names_are_not_taken_for_them():

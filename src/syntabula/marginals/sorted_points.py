@@ -66,6 +66,9 @@ LEAST_RECORDS = 8
 _FEW = 40
 """So many distinct values get a bin each even where bins would hold more of them, if there are twice as many bins."""
 
+_SPIKE, _AROUND = 4.0, 8
+"""A value that holds so many times what is usual among so many on either side lies alone from that part of a bin on."""
+
 _COUNTS = "counts"
 
 _VALUES_PER_PASS = 1 << 20
@@ -207,7 +210,8 @@ class SortedPoints:
         """Return cuts that leave frequent values alone and put about as many records into each bin between them.
 
         A value that holds as many records as a bin should gets one of its own, from itself to the next number that there
-        is; so do all values where they are few. At both ends bins hold ever fewer records, as values lie apart there.
+        is; so do all values where they are few, and a few that hold a quarter as many, four times what is usual around
+        them, such as the zeros of an amount. At both ends bins hold ever fewer records, as values lie apart there.
         The last bin with records ends at the largest value. No bin reaches over a gap that is wider than the rest of the
         bin, would be one of so many parts of the whole range, and has enough records on either side.
 
@@ -224,6 +228,7 @@ class SortedPoints:
         n, parts = self.size, most // 4
         each = max(n / parts, LEAST_RECORDS)
         frequent = (counts >= each) | (values.size <= max(parts, min(_FEW, most // 2 - 1)))
+        frequent[_spikes(counts, each / _SPIKE, frequent)[: most // 16]] = True
         doublings = min(int(np.log2(each / LEAST_RECORDS)), parts // 4)
         ends = LEAST_RECORDS * (2.0 ** np.arange(1, doublings + 1) - 1)
         steps = np.sort(np.concatenate([ends, np.arange(each, n - each / 2, each), n - ends]))
@@ -282,6 +287,16 @@ class SortedPoints:
 
     def __repr__(self) -> str:  # shows no count, not even that of the values
         return "SortedPoints()"
+
+
+def _spikes(counts: NDArray[np.int64], least: float, known: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the places of further values that hold so many records and far more than those around, the largest first."""
+    places = np.flatnonzero((counts >= max(least, LEAST_RECORDS)) & ~known)
+    around = np.pad(counts.astype(np.float64), _AROUND, constant_values=np.nan)
+    usual = [float(np.nanmedian(around[place : place + 2 * _AROUND + 1])) for place in places.tolist()]
+    places = places[counts[places] >= _SPIKE * np.array(usual)]
+    found: NDArray[np.intp] = places[np.argsort(-counts[places], kind="stable")]
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,7 +196,7 @@ class ColumnTrees(LookupModel):
             warn_caller(
                 ConditionWarning(
                     f"no row that was tried has the values of {impossible:,} of {n:,} given rows: some of these have no "
-                    "effect there on the other columns; fit again with the given columns as the option `first`"
+                    "effect there on the other columns; fit Synthpop with the given columns as its option `first`"
                 )
             )
         return EncodedTable(

@@ -93,10 +93,12 @@ class EvolutionLearner:
     Attributes:
         evolution: How.
         seed: Of all that is drawn. No privacy rests on it.
+        is_noisy: Whether there is a budget; without one the plan knows that as many rows are asked about as can be.
     """
 
     evolution: Evolution = field(default_factory=Evolution)
     seed: int = 0
+    is_noisy: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.evolution, Evolution):
@@ -113,7 +115,8 @@ class EvolutionLearner:
         rows, asked = max(n_rows, evolution.candidates), min(_MOST_ASKED, evolution.candidates)
         # Codes and choices of the population and its successor, and some records compared with all rows asked.
         numbers = rows * (3 * len(domain) + 2 * evolution.rounds) + 4096 * (3 * asked + 2 * cells)
-        each = min(max(n_rows // 100, _LEAST_ASKED), _USUAL_ASKED) + _RAKED * len(domain)
+        usual = min(max(n_rows // 100, _LEAST_ASKED), _USUAL_ASKED) if self.is_noisy else asked
+        each = usual + _RAKED * len(domain)
         return [
             PlannedStep(name=ONE_WAY, share=evolution.one_way_share, cells=cells, noisy_cells=cells),
             *(

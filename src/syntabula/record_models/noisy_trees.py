@@ -15,7 +15,7 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.splits import ABOVE, BELOW, LEAF, Nodes, Splits, leaf_nodes, leaf_numbers, node_of
 from syntabula.record_models.one_way import level_groups
 from syntabula.record_models.population import believed
-from syntabula.record_models.trees import Tree
+from syntabula.record_models.trees import Tree, raked
 
 MOST_CELLS = 2**16
 """A level divides the records into about so many cells at most."""
@@ -25,7 +25,6 @@ _LEAST_CELLS = 4
 _UNLIKE = 2.0
 """Neighbouring groups stay apart if they differ by so many standard deviations more than noise and chance make them."""
 
-_RAKINGS = 20
 _RESOLUTION = 2.0**22
 
 Ask = Callable[[Splits, NDArray[np.intp]], FloatArray]
@@ -130,7 +129,7 @@ class NoisyTree:
         at = leaf_numbers(nodes).take(node_of(nodes, ranks, rows, self._sizes, n))
         weights = np.bincount(at, minlength=leaves.size) / max(n, 1)
         shares = np.stack([self._shares[x] for x in leaves.tolist()])
-        shares = _raked(shares, weights, self._one_way[self._column] / self._total)
+        shares = raked(shares, weights, self._one_way[self._column] / self._total)
         counts = np.rint(shares * _RESOLUTION).astype(np.uint32)
         counts[np.arange(len(counts)), shares.argmax(1)] += counts.sum(1) == 0
         held = counts > 0
@@ -284,14 +283,3 @@ def _moved(shares: FloatArray, values: NDArray[np.intp], counts: FloatArray, sig
     moved: FloatArray = shares * (np.maximum(found, 0.0) / held)[values]
     total = float(moved.sum())
     return moved / total if total > 0 else shares
-
-
-def _raked(shares: FloatArray, weights: FloatArray, wanted: FloatArray) -> FloatArray:
-    """Return distributions [leaves, codes] whose mean by weights [leaves] is the wanted one [codes], nearly."""
-    found = shares
-    for _ in range(_RAKINGS):
-        mean = weights @ found
-        found = found * np.where(mean > 0, wanted / np.maximum(mean, 1e-300), 1.0)
-        sums = found.sum(1, keepdims=True)
-        found = np.where(sums > 0, found / np.maximum(sums, 1e-300), wanted)
-    return found

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.marginals.domain import Codes, code_dtype
+from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.splits import ABOVE, BELOW, LEAF, PREDICTOR, check_splits, leaf_nodes, node_of
 from syntabula.record_models.many_codes import places_of_codes
 
@@ -23,6 +24,7 @@ _RANKED_CLASSES = 12
 _PART_OF_SPREADS = 0.5
 """What a split takes away of the variance of spreads counts as this part of what it takes away of that of ranks."""
 _PARTS_OF_A_RECORD = 1_000
+_RAKINGS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +151,8 @@ def grow(
 
     Codes without an order that fewer than `least_code` records of a node have share their part of it as they do in the
     node above, those that none has there included. So a row has no code because one record alone had it among others
-    like it (as in the back-off of Katz 1987, "Estimation of probabilities from sparse data").
+    like it (as in the back-off of Katz 1987, "Estimation of probabilities from sparse data"). All leaves are then raked,
+    so that each code is as frequent in them together as among the records.
 
     Codes with an order that fewer than `least_code` of all records have, such as a value far outside, are joined with
     their neighbours until as many have one of them. Which of these a record has then says nothing of where in the tree
@@ -234,9 +237,28 @@ def _backed_off(
             part = np.where(rare, held[below], 0.0).sum(1) / np.maximum(base.sum(1), np.finfo(float).tiny)
             shared[below] = np.where(rare, base * part[:, None], held[below])
     shared[nodes[:, PREDICTOR] != LEAF] = 0.0
+    # A rare code is rare in many leaves and a frequent one in few, so that the frequent ones would gain.
+    mixed = (shared > 0).sum(1) > 1
+    if mixed.any():
+        shares, records = shared[mixed], held[mixed].sum(1)
+        shared[mixed] = raked(shares / records[:, None], records, held[mixed].sum(0)) * records[:, None]
     shared *= min(_PARTS_OF_A_RECORD, int((2**32 - 1) // counts.sum()))
     kept = np.flatnonzero(np.rint(shared, out=shared))
     return kept, shared.flat[kept].astype(np.int64)
+
+
+def raked(shares: FloatArray, weights: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Return distributions [leaves, codes] whose sum by weights [leaves] is the wanted one [codes], nearly.
+
+    Iterative proportional fitting (Deming, Stephan 1940).
+    """
+    found = shares
+    for _ in range(_RAKINGS):
+        sums = weights @ found
+        found = found * np.where(sums > 0, wanted / np.maximum(sums, 1e-300), 1.0)
+        totals = found.sum(1, keepdims=True)
+        found = np.where(totals > 0, found / np.maximum(totals, 1e-300), wanted / wanted.sum())
+    return found
 
 
 def _among_neighbours(

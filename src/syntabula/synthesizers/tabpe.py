@@ -68,4 +68,5 @@ class TabPE(FromRecords):
     @property
     def learner(self) -> Learner:
         """The votes, and the rows that follow them."""
-        return EvolutionLearner(evolution=self.evolution, seed=self.seed or 0)
+        is_noisy = self.allowed_budget.currency != "none"
+        return EvolutionLearner(evolution=self.evolution, seed=self.seed or 0, is_noisy=is_noisy)

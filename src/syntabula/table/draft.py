@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
+from syntabula.table.coding.levels import are_rounded, bounds_around
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
@@ -336,6 +337,7 @@ def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str 
         return column, note or inner or "holds only whole numbers, so it is treated as integer"
     decimals = _decimals(finite, max(abs(low), abs(high)))
     width = math.inf if decimals is None else (high - low) * 10.0**decimals
+    low, high = (low, high) if decimals is None else bounds_around(low, high, decimals)
     note = note or _note_of_codes(np.unique(finite).size, finite.size, width)
     return Numeric(low, high, decimals=decimals, nullable=nullable, provenance="observed"), note
 
@@ -345,7 +347,7 @@ def _decimals(values: NDArray[Any], magnitude: float) -> int | None:
         scale = 10.0**decimals
         if magnitude * scale > MAX_GRID:
             return None
-        if (np.rint(values * scale) / scale == values).all():
+        if are_rounded(values, decimals).all():
             return decimals
     return None
 

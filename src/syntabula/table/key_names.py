@@ -24,6 +24,15 @@ _KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code|nummer|num(é|e)ro"
 _KEY_OF_PERSON = re.compile(
     rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE
 )
+# Databases that know no capitals join words. Only these count before such endings: paid, humid and piano are no keys.
+_THINGS = (
+    "case|cust|device|doc|emp|event|file|hh|invoice|item|obs|order|p|pat|product|pt|rec|record|resp|row|sample|sch|"
+    "school|session|stud|subj|trans|transaction|u|usubj"
+)
+_JOINED = re.compile(
+    rf"(^|[_\W])(({_PERSONS}|{_THINGS})s?(id|ids|key|nr|nbr|no|number)|id(no|nr|num|number|code|case))$",
+    re.IGNORECASE,
+)
 _PERSON = re.compile(rf"(.+_)?({_PERSONS})", re.IGNORECASE)
 
 REMEDY = (
@@ -34,8 +43,8 @@ REMEDY = (
 
 
 def is_key_name(name: str) -> bool:
-    """Return whether a column's name, which is public, is one that keys have: id, order_id, customerID or uuid."""
-    return bool(_WORD.search(name) or _CAMEL.search(name))
+    """Return whether a column's name, which is public, is one that keys have: id, order_id, customerID or caseid."""
+    return bool(_WORD.search(name) or _CAMEL.search(name) or _JOINED.search(name))
 
 
 def keys_of_persons(names: Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ from syntabula.marginals.sorted_points import CodeFold
 from syntabula.table.schema.columns import MAX_GRID, MICROSECONDS
 
 MOST_DECIMALS = 6
+_LOST, _LOST_OF_A_UNIT = 1e-12, 1e-4
 
 
 def time_levels(values: NDArray[Any], resolutions: Sequence[str]) -> NDArray[np.int64]:
@@ -30,8 +31,28 @@ def decimal_levels(values: NDArray[np.float64]) -> NDArray[np.int64]:
     for decimals in range(MOST_DECIMALS, -1, -1):
         scale = 10.0**decimals
         inside = np.flatnonzero(np.abs(values) <= MAX_GRID / scale)
-        levels[inside[np.rint(values[inside] * scale) / scale == values[inside]]] = decimals
+        levels[inside[are_rounded(values[inside], decimals)]] = decimals
     return levels
+
+
+def are_rounded(values: NDArray[np.float64], decimals: int) -> NDArray[np.bool_]:
+    """Return which values [n] have so many decimals, but for what sums and differences of such numbers lose in floats.
+
+    4.9 - 3.8 is 1.1000000000000005 there. What may be lost is a part of each value, so that small numbers stay as they
+    are, and of the last decimal, so that large ones do. Whole numbers, which have another type, have lost nothing.
+    """
+    scale = 10.0**decimals
+    lost = np.minimum(_LOST * np.abs(values), _LOST_OF_A_UNIT / scale if decimals else 0.0)
+    found: NDArray[np.bool_] = np.abs(np.rint(values * scale) / scale - values) <= lost
+    return found
+
+
+def bounds_around(low: float, high: float, decimals: int) -> tuple[float, float]:
+    """Return numbers of so many decimals between which all values lie, from the lowest and the highest value."""
+    scale = 10.0**decimals
+    lower = low if np.rint(low * scale) / scale == low else float(np.floor(low * scale) / scale)
+    upper = high if np.rint(high * scale) / scale == high else float(np.ceil(high * scale) / scale)
+    return lower, upper
 
 
 RESOLUTIONS = list(MICROSECONDS)
