@@ -122,7 +122,7 @@ class SatisfyingRows:
             # Whether two ranges that divide bins hold together depends on what lies within.
             found = replace(found, probability=whole.probability() or found.probability)
         known = None
-        if found.probability:
+        if found.probability and not model.draws_slowly:
             parts = KnownParts.of(codec, model, conditions.codec, conditions.cuts, followers)
             known = None if parts is None else LikelyRows.of(conditions, found, parts)
         if known is not None and whole is None and len(conditions.weights) > 1:
