@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import replace
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula.models.restricted import by_trying
 from syntabula.synthesizers import conditions, known_parts
 from syntabula.table.coding import following
 from syntabula.table.coding.values_within import InBins
@@ -147,6 +149,26 @@ class TestCost:
         assert rows == [10]
         assert made["income"].tolist() == every["income"].head(10).tolist()
         assert some["income"].between(62, 68).all()
+
+    @pytest.mark.parametrize(("income", "is_chosen"), [((62, 62.4), True), ((88, 88.9), False)])
+    def test_rare_rows_of_a_model_that_tries_are_not_sought_for_long(
+        self,
+        amounts: tuple[st.Release, pd.DataFrame],
+        monkeypatch: pytest.MonkeyPatch,
+        income: tuple[float, float],
+        is_chosen: bool,
+    ) -> None:
+        release, _ = amounts
+        monkeypatch.setattr(type(release.model), "restricted", partialmethod(by_trying, tried=20_000))
+        rows = drawn(release, monkeypatch)
+
+        made = conditions.SatisfyingRows.of(release.codec, release.model, {"income": income})
+        found = made.draw(0, 10, np.random.default_rng(0))
+
+        assert found["income"].values.size == 10
+        assert (made.likely is not None) == is_chosen
+        # Those that tell how likely the conditions are, as many again, and those that are returned.
+        assert sum(rows) < 3 * 20_000
 
     def test_given_numbers_and_times_are_not_drawn_anew(
         self, amounts: tuple[st.Release, pd.DataFrame], visits: st.Release, monkeypatch: pytest.MonkeyPatch

@@ -28,13 +28,14 @@ class Restricted:
         probability: Probability that a record of the model satisfies them.
         draw: Draws n such records; must not be called if the probability is 0.
         records: If the model is a set of records: the number that may satisfy the conditions, and the number of all.
-        tried: Whether this is rejection sampling: rows of the whole model are discarded if they fail the conditions.
+        tried: If this is rejection sampling, how many rows of the whole model the probability is estimated from; 0 if no
+            row is discarded.
     """
 
     probability: float
     draw: Callable[[int, np.random.Generator], EncodedTable]
     records: tuple[int, int] | None = None
-    tried: bool = False
+    tried: int = 0
 
 
 class Sampled(Protocol):
@@ -86,7 +87,7 @@ def by_trying(model: Sampled, weights: Weights, *, tried: int = _TRIED) -> Restr
             else model.sample(0, rng)
         )
 
-    return Restricted(probability, draw, tried=True)
+    return Restricted(probability, draw, tried=tried)
 
 
 def _chances(rows: EncodedTable, weights: Weights) -> FloatArray:
