@@ -28,14 +28,15 @@ class Restricted:
         probability: Probability that a record of the model satisfies them.
         draw: Draws n such records; must not be called if the probability is 0.
         records: If the model is a set of records: the number that may satisfy the conditions, and the number of all.
-        tried: If this is rejection sampling, how many rows of the whole model the probability is estimated from; 0 if no
-            row is discarded.
+        tried: Whether this is rejection sampling: rows of the whole model are discarded if they fail the conditions.
+        cheap: Number of rows that take no longer to draw than to estimate the probability did; None if none is discarded.
     """
 
     probability: float
     draw: Callable[[int, np.random.Generator], EncodedTable]
     records: tuple[int, int] | None = None
-    tried: int = 0
+    tried: bool = False
+    cheap: int | None = None
 
 
 class Sampled(Protocol):
@@ -87,7 +88,7 @@ def by_trying(model: Sampled, weights: Weights, *, tried: int = _TRIED) -> Restr
             else model.sample(0, rng)
         )
 
-    return Restricted(probability, draw, tried=tried)
+    return Restricted(probability, draw, tried=True, cheap=int(tried * probability))
 
 
 def _chances(rows: EncodedTable, weights: Weights) -> FloatArray:

@@ -207,11 +207,11 @@ class LikelyRows:
 
     @classmethod
     def of(cls, conditions: Conditions, restricted: Restricted, parts: KnownParts) -> Self | None:
-        """Try some rows; None if none is likely, or if they are so rare that it would take more rows of the whole model
-        to find a few than were tried before."""
+        """Try some rows; None if none is likely, or if they are so rare that to find a few would take far longer than it
+        took to find how rare they are."""
         rng, n = np.random.default_rng(0), _TRIED
-        if restricted.tried:
-            n = min(n, int(restricted.tried * restricted.probability))
+        if restricted.cheap is not None:
+            n = min(n, restricted.cheap)
             if n < _FEWEST:
                 return None
         tried = conditions.recoding.decode(restricted.draw(n, rng), rng)
@@ -227,7 +227,7 @@ class LikelyRows:
         taken: list[EncodedTable] = []
         left = stop - start
         for number in range(_MOST_ROUNDS):
-            n = min(int(1.1 * left / self.kept) + (10 if self.restricted.tried else 100), _AT_ONCE)
+            n = min(int(1.1 * left / self.kept) + (100 if self.restricted.cheap is None else 10), _AT_ONCE)
             drawn = self.conditions.recoding.decode(self.restricted.draw(n, rng), rng)
             chances = self.parts.weights(drawn, rng) / self.most
             # Weights that tried rows did not show must not keep rows from being drawn for ever.
