@@ -166,7 +166,7 @@ class TestState:
                 model_from_state(*damage(facts, arrays))
 
 
-class TestDrawnApart:
+class TestHowItDraws:
     @pytest.mark.thorough
     def test_merged_codes_are_groups(self) -> None:
         found = model().drawn_apart
@@ -184,3 +184,9 @@ class TestDrawnApart:
 
     def test_other_models_have_none(self) -> None:
         assert PGM().over(DOMAIN).drawn_apart == {}
+
+    def test_slow_draws_are_those_of_the_inner_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert not model().draws_slowly
+        monkeypatch.setattr(type(model().inner), "draws_slowly", property(lambda inner: True))
+
+        assert model().draws_slowly

@@ -41,6 +41,17 @@ def test_rows_are_kept_with_their_chances() -> None:
             assert np.abs(np.bincount(rows, minlength=4) / n - CHANCES / CHANCES.sum()).max() < 0.03
 
 
+def test_it_says_how_many_rows_are_cheap() -> None:
+    # Of 20,000 that are tried, and as many as one likes where none is discarded.
+    assert restricted(scale=0.01).cheap == pytest.approx(200 * CHANCES.mean(), rel=0.05)
+    exact = conditions_first(
+        lambda n, rng: (np.zeros((n, 1), np.intp), 0.5, np.ones(n)),
+        lambda rows, rng: EncodedTable(DOMAIN, (rows[:, 0].astype(np.uint8),)),
+        is_exact=True,
+    )
+    assert exact.cheap is None
+
+
 def test_what_is_almost_never_kept_is_refused() -> None:
     with pytest.raises(ResourceError, match="loosen them"):
         restricted(1e-5)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import replace
+from functools import partialmethod
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.synthesizers import conditions
+from syntabula.models.restricted import by_trying
+from syntabula.synthesizers import conditions, known_parts
+from syntabula.table.coding import following
+from syntabula.table.coding.values_within import InBins
 
 N = 20_000
 DEVIATIONS = 6  # of a mean or share; a false alarm below 1e-8 each
@@ -100,6 +105,90 @@ def visits() -> st.Release:
     release = st.MST(epsilon=10.0, seed=0).fit(frame, st.Schema(columns))
     assert "at" in release.codec.lifts
     return release
+
+
+def drawn(release: st.Release, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return how many rows of a release's model are drawn from now on, draw by draw."""
+    rows: list[int] = []
+    sample = type(release.model).sample
+
+    def counted(model: Any, n: int, *rest: Any) -> Any:
+        rows.append(n)
+        return sample(model, n, *rest)
+
+    monkeypatch.setattr(type(release.model), "sample", counted)
+    return rows
+
+
+class TestCost:
+    def test_a_release_that_is_asked_again_is_learned_once(
+        self, amounts: tuple[st.Release, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release, every = amounts
+        rows = drawn(release, monkeypatch)
+        monkeypatch.setattr(known_parts, "followers_of", known_parts._LastFollowers())
+        given = every[["income"]].head(10)
+
+        made = [release.sample(given=given, seed=0) for _ in range(2)]
+
+        assert rows == [known_parts._TRIED, *[10, 70] * 2]
+        pd.testing.assert_frame_equal(*made)
+
+    def test_no_other_rows_are_drawn_of_a_model_that_draws_slowly(
+        self, amounts: tuple[st.Release, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release, every = amounts
+        monkeypatch.setattr(type(release.model), "draws_slowly", property(lambda model: True))
+        monkeypatch.setattr("syntabula.synthesizers.conditions.LikelyRows.of", None)
+        monkeypatch.setattr("syntabula.synthesizers.completion.Completion._chosen", None)
+        rows = drawn(release, monkeypatch)
+
+        made = release.sample(given=every[["income"]].head(10), seed=0)
+        some = release.sample(20, where={"income": (62, 68)}, seed=0)
+
+        assert rows == [10]
+        assert made["income"].tolist() == every["income"].head(10).tolist()
+        assert some["income"].between(62, 68).all()
+
+    @pytest.mark.parametrize(("income", "is_chosen"), [((62, 62.4), True), ((88, 88.9), False)])
+    def test_rare_rows_of_a_model_that_tries_are_not_sought_for_long(
+        self,
+        amounts: tuple[st.Release, pd.DataFrame],
+        monkeypatch: pytest.MonkeyPatch,
+        income: tuple[float, float],
+        is_chosen: bool,
+    ) -> None:
+        release, _ = amounts
+        monkeypatch.setattr(type(release.model), "restricted", partialmethod(by_trying, tried=20_000))
+        rows = drawn(release, monkeypatch)
+
+        made = conditions.SatisfyingRows.of(release.codec, release.model, {"income": income})
+        found = made.draw(0, 10, np.random.default_rng(0))
+
+        assert found["income"].values.size == 10
+        assert (made.likely is not None) == is_chosen
+        # Those that tell how likely the conditions are, as many again, and those that are returned.
+        assert sum(rows) < 3 * 20_000
+
+    def test_given_numbers_and_times_are_not_drawn_anew(
+        self, amounts: tuple[st.Release, pd.DataFrame], visits: st.Release, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release, every = amounts
+        found: list[InBins] = []
+        at = following._at
+
+        def seen(column: InBins, *rest: Any) -> Any:
+            found.append(column)
+            return at(column, *rest)
+
+        monkeypatch.setattr(following, "_at", seen)
+        monkeypatch.setattr("syntabula.bins.lift.Lifts.redrawn", None)
+
+        release.sample(given=every[["income"]].head(10), seed=0)
+        visits.sample(given=pd.DataFrame({"at": [pd.Timestamp(HOUR[8])] * 10}), seed=0)
+
+        # Those of tax and rent.
+        assert len(found) == 2
 
 
 HOUR = {8: "2023-03-07 08:00", 16: "2023-03-07 16:00"}

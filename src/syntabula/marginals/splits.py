@@ -94,7 +94,8 @@ def _walked(nodes: Nodes, seen: NDArray[np.intp]) -> NDArray[np.intp]:
     n = seen.shape[1]
     at = np.zeros(n, dtype=np.intp)
     splits = nodes[:, PREDICTOR] != LEAF
-    first, cut = nodes[:, PREDICTOR] * np.intp(n), nodes[:, CUT]
+    # Of 64 bits, as places of many rows times predictors need more than the 32 of nodes.
+    first, cut = nodes[:, PREDICTOR].astype(np.intp) * n, nodes[:, CUT]
     seen = seen.ravel()
     # A leaf leads to itself: most steps then need no look at which records still move.
     first[~splits] = 0

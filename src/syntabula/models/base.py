@@ -62,6 +62,11 @@ class Model(Protocol):
         """
         return {}
 
+    @property
+    def draws_slowly(self) -> bool:
+        """Whether each row takes so long that none is drawn beyond those that are asked for; by default not."""
+        return False
+
     @abstractmethod
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows; with `given` (n rows over some columns), draw the other columns conditionally.

@@ -104,6 +104,11 @@ class RecodedModel(MarginalModel):
         found = {column: inner[column][codes] if column in inner else codes for column, codes in maps.items()}
         return {**inner, **found}
 
+    @property
+    def draws_slowly(self) -> bool:
+        """As the inner model does."""
+        return self.inner.draws_slowly
+
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows and replace merged codes by original ones at random, by the recoding's shares.
 

@@ -29,12 +29,14 @@ class Restricted:
         draw: Draws n such records; must not be called if the probability is 0.
         records: If the model is a set of records: the number that may satisfy the conditions, and the number of all.
         tried: Whether this is rejection sampling: rows of the whole model are discarded if they fail the conditions.
+        cheap: Number of rows that take no longer to draw than to estimate the probability did; None if none is discarded.
     """
 
     probability: float
     draw: Callable[[int, np.random.Generator], EncodedTable]
     records: tuple[int, int] | None = None
     tried: bool = False
+    cheap: int | None = None
 
 
 class Sampled(Protocol):
@@ -86,7 +88,7 @@ def by_trying(model: Sampled, weights: Weights, *, tried: int = _TRIED) -> Restr
             else model.sample(0, rng)
         )
 
-    return Restricted(probability, draw, tried=True)
+    return Restricted(probability, draw, tried=True, cheap=int(tried * probability))
 
 
 def _chances(rows: EncodedTable, weights: Weights) -> FloatArray:

@@ -68,4 +68,4 @@ def conditions_first(
         codes = zip(*(piece.codes for piece in pieces), strict=True)
         return EncodedTable(pieces[0].domain, tuple(np.concatenate(c) for c in codes))
 
-    return Restricted(chance * accepted, draw)
+    return Restricted(chance * accepted, draw, cheap=None if is_exact else int(_TRIED * accepted))

@@ -146,6 +146,11 @@ class RakedRows(Model):
         """As the model draws them."""
         return self.inner.drawn_apart
 
+    @property
+    def draws_slowly(self) -> bool:
+        """As the model does."""
+        return self.inner.draws_slowly
+
     def one_way(self, column: str) -> FloatArray:
         """Return the one-way marginal that a column of drawn rows has [codes]."""
         return self.counts[column]

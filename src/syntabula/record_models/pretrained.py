@@ -192,6 +192,11 @@ class PretrainedLanguage(LookupModel):
                 "out, shorten their names, or use a model that reads more"
             )
 
+    @property
+    def draws_slowly(self) -> bool:
+        """Yes: such a model writes a few rows a second on a processor."""
+        return True
+
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Write n rows; with `given`, its clauses are written first, and the other columns drawn after them.
 

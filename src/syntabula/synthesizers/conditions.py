@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Self
 
@@ -33,6 +34,8 @@ _ENOUGH = 0.02
 """Least probability at which rows are drawn without conditions, fifty for each that is kept."""
 _TRIED, _COUNTED, _AT_ONCE, _MOST_TIMES = 5_000, 100_000, 250_000, 10
 _USUAL, _LEAST_KEPT, _MOST_ROUNDS = 0.995, 0.02, 100
+_FEWEST = 50
+"""Rows that say how likely others are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +102,9 @@ class SatisfyingRows:
         expected: Noisy estimate of how many original records satisfy them.
         whole: Draws rows of the whole release, of which those that satisfy the conditions are kept; None if rows of the
             restricted model have the same distribution, or too few would be kept.
-        likely: Chooses among the rows of the restricted model; None if parts of bins tell nothing of other columns.
+        likely: Chooses among the rows of the restricted model; None if parts of bins tell nothing of other columns, or as
+            long as rows are drawn of the whole release.
+        parts: What parts of bins tell; None if nothing.
     """
 
     conditions: Conditions
@@ -107,6 +112,7 @@ class SatisfyingRows:
     expected: float
     whole: WholeRows | None = None
     likely: LikelyRows | None = None
+    parts: KnownParts | None = None
 
     @classmethod
     def of(cls, codec: Codec, model: Model, where: object) -> Self:
@@ -121,13 +127,14 @@ class SatisfyingRows:
         if whole is not None and len(ranges) > 1:
             # Whether two ranges that divide bins hold together depends on what lies within.
             found = replace(found, probability=whole.probability() or found.probability)
-        known = None
-        if found.probability:
+        parts = known = None
+        if found.probability and not model.draws_slowly:
             parts = KnownParts.of(codec, model, conditions.codec, conditions.cuts, followers)
-            known = None if parts is None else LikelyRows.of(conditions, found, parts)
-        if known is not None and whole is None and len(conditions.weights) > 1:
+        if parts is not None and whole is None:
+            known = LikelyRows.of(conditions, found, parts)
+        if known is not None and len(conditions.weights) > 1:
             found = replace(found, probability=min(found.probability * known.mean, 1.0))
-        return cls(conditions, found, model.total * found.probability, whole, known)
+        return cls(conditions, found, model.total * found.probability, whole, known, parts)
 
     def check(self, n: int) -> None:
         """Raise ArgumentError if no record satisfies the conditions, and warn if few do."""
@@ -164,12 +171,18 @@ class SatisfyingRows:
             found = self.whole.draw(start, stop, rng, probability=self.restricted.probability)
             if found is not None:
                 return found
-        if self.likely is not None and stop > start:
-            return self.likely.draw(start, stop, rng)
+        if self._chosen is not None and stop > start:
+            return self._chosen.draw(start, stop, rng)
         rows = self.restricted.draw(stop - start, rng) if stop > start else None
         recoding, codec = self.conditions.recoding, self.conditions.codec
         finer = _no_rows(codec) if rows is None else recoding.decode(rows, rng)
         return codec.decode(finer, rng, first_row=start)
+
+    @cached_property
+    def _chosen(self) -> LikelyRows | None:
+        if self.likely is not None or self.whole is None or self.parts is None:
+            return self.likely
+        return LikelyRows.of(self.conditions, self.restricted, self.parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +207,14 @@ class LikelyRows:
 
     @classmethod
     def of(cls, conditions: Conditions, restricted: Restricted, parts: KnownParts) -> Self | None:
-        """Try some rows; None if none is likely."""
-        rng = np.random.default_rng(0)
-        tried = conditions.recoding.decode(restricted.draw(_TRIED, rng), rng)
+        """Try some rows; None if none is likely, or if they are so rare that to find a few would take far longer than it
+        took to find how rare they are."""
+        rng, n = np.random.default_rng(0), _TRIED
+        if restricted.cheap is not None:
+            n = min(n, restricted.cheap)
+            if n < _FEWEST:
+                return None
+        tried = conditions.recoding.decode(restricted.draw(n, rng), rng)
         weights = parts.weights(tried, rng)
         mean = float(weights.mean())
         if not mean > 0:
@@ -209,7 +227,7 @@ class LikelyRows:
         taken: list[EncodedTable] = []
         left = stop - start
         for number in range(_MOST_ROUNDS):
-            n = min(int(1.1 * left / self.kept) + 100, _AT_ONCE)
+            n = min(int(1.1 * left / self.kept) + (100 if self.restricted.cheap is None else 10), _AT_ONCE)
             drawn = self.conditions.recoding.decode(self.restricted.draw(n, rng), rng)
             chances = self.parts.weights(drawn, rng) / self.most
             # Weights that tried rows did not show must not keep rows from being drawn for ever.

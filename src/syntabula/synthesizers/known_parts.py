@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +95,7 @@ class KnownParts:
         for name, times in self.times.items():
             bins, codes = self.codec.bins[name], table.column(name)
             present = np.flatnonzero(codes < bins.size)
-            others = [table.column(lift.column)[present] for lift in self.codec.lifts[name].lifts]
+            others = [table.column(lift.column)[present] for lift in times.lifts.lifts]
             found[present] *= times.weights(codes[present].astype(np.intp), others)
         return found
 
@@ -105,6 +106,12 @@ class KnownParts:
         return self.codec.decode(
             table, rng, first_row=first_row, drawn_apart=self._apart, deal=self.following
         )
+
+    def of_given(self, names: Iterable[str]) -> Self:
+        """Return the same where the values of these columns are given, so that none need be found to follow others."""
+        following = None if self.following is None else replace(self.following, is_given=True)
+        lifts = {name: lifts for name, lifts in self.codec.lifts.items() if name not in names}
+        return replace(self, codec=replace(self.codec, lifts=lifts), following=following)
 
     @property
     def _apart(self) -> dict[str, NDArray[np.intp]]:
@@ -127,7 +134,12 @@ class GivenParts:
 
     @classmethod
     def of(cls, codec: Codec, model: Model, given: Mapping[str, RawColumn]) -> Self | None:
-        """Prepare it for the columns of a given table; None if its values tell nothing that bins do not."""
+        """Prepare it for the columns of a given table; None if its values tell nothing that bins do not.
+
+        Rows that take long are drawn once each, so that there is nothing to choose among.
+        """
+        if model.draws_slowly:
+            return None
         names = [name for name in given if name in codec.bins and given[name].missing.size]
         followers = followers_of(codec, model) if names else None
         places = {name: place for place, name in enumerate(codec.bins)}
@@ -152,7 +164,7 @@ class GivenParts:
         codes = {
             name: encode_column(codec.schema[name], given[name], finer.bins[name]).codes for name in cuts
         }
-        return cls(known, codes)
+        return cls(known.of_given(cuts), codes)
 
     def alike(self, given: EncodedTable, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return a number for each of some given rows [n], the same for those of the same finer codes."""
@@ -177,12 +189,26 @@ class GivenParts:
         )
 
 
-def followers_of(codec: Codec, model: Model) -> Followers | None:
-    """Learn how columns follow each other within bins; None if none does."""
-    if len(codec.bins) < 2:
-        return None
-    tried = model.sample(_TRIED, np.random.default_rng(0))
-    return Followers.of([*codec.in_bins(tried, model.drawn_apart).values()])
+class _LastFollowers:
+    """What was learned of the release that was asked last, as one release is often asked many times."""
+
+    def __init__(self) -> None:
+        self._last: tuple[ref[Codec], ref[Model], Followers | None] | None = None
+
+    def __call__(self, codec: Codec, model: Model) -> Followers | None:
+        """Learn how columns follow each other within bins; None if none does, or rows take too long to draw."""
+        if len(codec.bins) < 2 or model.draws_slowly:
+            return None
+        last = self._last
+        if last is not None and last[0]() is codec and last[1]() is model:
+            return last[2]
+        tried = model.sample(_TRIED, np.random.default_rng(0))
+        learned = Followers.of([*codec.in_bins(tried, model.drawn_apart).values()])
+        self._last = ref(codec), ref(model), learned
+        return learned
+
+
+followers_of = _LastFollowers()
 
 
 def cut_at(codec: Codec, name: str, ends: Iterable[int | float]) -> Parts:
