@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from threading import RLock
 from typing import Any
 
 from syntabula._extras import require
@@ -11,19 +12,44 @@ from syntabula._extras import require
 _KINDS = ("cpu", "cuda")
 
 
+_SETTING = RLock()
+"""What is chosen holds for all threads of a program, so that one fit could change it while another clips gradients."""
+
+
 @contextmanager
-def float32_products(*, rounded_by_gpus: bool = False) -> Iterator[None]:
+def exact_products() -> Iterator[None]:
     """Let torch multiply float32 matrices in float32, and restore what was chosen before afterwards.
 
     A program may have let torch round such products to bfloat16 (`torch.set_float32_matmul_precision`,
-    `torch.autocast`), which processors and GPUs with such instructions then do.
+    `torch.autocast`), which processors and GPUs with such instructions then do. Within, other threads wait that want to
+    enter this or `training_products`.
+    """
+    with _SETTING, _chosen("highest"):
+        yield
+
+
+@contextmanager
+def training_products(*, rounded_by_gpus: bool) -> Iterator[None]:
+    """Let torch multiply float32 matrices as a training without privacy asks, and restore what was chosen afterwards.
 
     Args:
         rounded_by_gpus: A GPU rounds what it multiplies to TF32, by 2^-11 of itself; sums are float32.
     """
+    chosen = _chosen("high" if rounded_by_gpus else "highest")
+    with _SETTING:
+        chosen.__enter__()
+    try:
+        yield
+    finally:
+        with _SETTING:
+            chosen.__exit__(None, None, None)
+
+
+@contextmanager
+def _chosen(precision: str) -> Iterator[None]:
     torch = require("torch", "neural")
     restore = _restoring(torch)
-    torch.set_float32_matmul_precision("high" if rounded_by_gpus else "highest")
+    torch.set_float32_matmul_precision(precision)
     try:
         with ExitStack() as stack:
             for kind in _KINDS:

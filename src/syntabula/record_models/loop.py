@@ -13,7 +13,7 @@ import numpy as np
 
 from syntabula._arguments import count, normalise, one_of, positive, real, words
 from syntabula._extras import require
-from syntabula._float32 import float32_products
+from syntabula._float32 import training_products
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
 from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import training_threads
@@ -107,7 +107,7 @@ class Training:
 
     def products(self, device: Any) -> AbstractContextManager[None]:
         """Return within what a device multiplies matrices as `precision` says."""
-        return float32_products(rounded_by_gpus=self.precision == "auto" and device.type == "cuda")
+        return training_products(rounded_by_gpus=self.precision == "auto" and device.type == "cuda")
 
     def batch_of(self, n_rows: int) -> int:
         """Return the size of a batch from so many records."""

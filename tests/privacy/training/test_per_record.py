@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
+import threading
+import time
 import weakref
 from collections.abc import Callable
 
@@ -15,6 +17,7 @@ torch = pytest.importorskip("torch", reason="the neural extra is not installed")
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
+from syntabula._float32 import training_products  # noqa: E402
 from syntabula.errors import ArgumentError  # noqa: E402
 from syntabula.privacy.training import per_record  # noqa: E402
 from syntabula.privacy.training.per_record import clipped_sum, require_separate  # noqa: E402
@@ -235,6 +238,31 @@ class TestClippedSum:
         assert math.sqrt(sum(float(g.square().sum()) for g in found.values())) <= 1 + 2.0**-18
         assert set(seen) == {("highest", False)}
         assert chosen == ("medium" if rounding is of_lower_precision else "highest")
+
+    def test_waits_for_what_other_threads_choose(self) -> None:
+        network, seen, begun = nn.Linear(3, 3), [], threading.Event()
+
+        def elsewhere() -> None:
+            begun.set()
+            with training_products(rounded_by_gpus=True):
+                seen.append("chosen elsewhere")
+
+        other = threading.Thread(target=elsewhere)
+
+        def losses(records, random):
+            if not seen:
+                other.start()
+                begun.wait()
+                time.sleep(0.05)
+                seen.append(torch.get_float32_matmul_precision())
+            return network(torch.ones(len(records), 3)).sum(1)
+
+        codes = torch.zeros((2, 1), dtype=torch.long)
+        clipped_sum(losses, dict(network.named_parameters()), codes, torch.Generator(), clip=1.0)
+        other.join()
+
+        assert seen == ["highest", "chosen elsewhere"]
+        assert torch.get_float32_matmul_precision() == "highest"
 
     def test_of_no_record_is_zero(self) -> None:
         losses, parameters, codes = setting("layers")

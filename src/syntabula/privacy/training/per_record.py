@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from syntabula._extras import require
-from syntabula._float32 import float32_products
+from syntabula._float32 import exact_products
 from syntabula.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def clipped_sum(
     torch = require("torch", "neural")
     if not len(records):
         return {name: torch.zeros_like(p, dtype=torch.float64) for name, p in parameters.items()}
-    with float32_products():
+    with exact_products():
         gradients = _gradients(losses, parameters, records, random)
         lengths = _lengths(gradients, records)
         weights = (clip / lengths.clamp_min(1e-300)).clamp_max(1.0)
