@@ -116,7 +116,10 @@ class TestSelectorsOfPlugIns:
 
     def test_what_the_class_shows_is_refused_when_the_method_is_made(self) -> None:
         cases = [
-            (WithoutProgress(), r"`select` of selector WithoutProgress cannot be called with .* progress=None\)`"),
+            (
+                WithoutProgress(),
+                r"`select` of selector WithoutProgress cannot be called with .* progress=None\)`",
+            ),
             (Foreign(), "selector Foreign lacks the methods plan, select, within; let it inherit"),
             (OneWay, r"selector must be an object, not its class; write OneWay\(\)"),
         ]

@@ -159,7 +159,9 @@ def _check_interface(selector: Selector) -> None:
     kind = type(selector).__name__
     if isinstance(selector, type):
         raise ArgumentError(f"selector must be an object, not its class; write {selector.__name__}()")
-    if missing := [name for name in ("plan", "select", "within") if not callable(getattr(selector, name, None))]:
+    if missing := [
+        name for name in ("plan", "select", "within") if not callable(getattr(selector, name, None))
+    ]:
         raise ArgumentError(
             f"selector {kind} lacks the methods {', '.join(missing)}; let it inherit from syntabula.plugins.Selector"
         )
