@@ -118,7 +118,7 @@ class TestSelectorsOfPlugIns:
         cases = [
             (
                 WithoutProgress(),
-                r"`select` of selector WithoutProgress cannot be called with .* progress=None\)`",
+                r"`select` of selector WithoutProgress must take a curator, .* progress=None\)`",
             ),
             (Foreign(), "selector Foreign lacks the methods plan, select, within; let it inherit"),
             (OneWay, r"selector must be an object, not its class; write OneWay\(\)"),

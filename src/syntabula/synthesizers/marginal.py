@@ -170,7 +170,7 @@ def _check_interface(selector: Selector) -> None:
             inspect.signature(getattr(selector, name)).bind(None, None, share=None, progress=None)
         except TypeError:
             raise ArgumentError(
-                f"`{name}` of selector {kind} cannot be called with a curator, a model, share=... and progress=...; write "
+                f"`{name}` of selector {kind} must take a curator, a model, share=... and progress=...; write "
                 f"`def {name}(self, curator, model, *, share=Fraction(1), progress=None)`"
             ) from None
 

@@ -20,7 +20,7 @@ from syntabula.models.base import Model
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.drawing import Draw, Drawing, check_room, common_seed, generator, pieces, whole
 from syntabula.table.coding.codec import Codec
-from syntabula.table.frames.conform import output_type, written_as
+from syntabula.table.frames.conform import output_type, undeclared_types
 from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 
@@ -375,7 +375,7 @@ class Release:
     def stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
         types = {n: output_type(c, container) for n, c in self.schema.columns.items()}
-        types |= {n: written_as(stored, self.schema[n]) for n, stored in self.origin.physical.items()}
+        types |= undeclared_types(self.origin, self.schema.columns, container)
         return replace(self.origin.with_container(container), physical=types)
 
     def __repr__(self) -> str:

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import DataError
 from syntabula.table.frames.object_columns import object_array, whole_decimals
 from syntabula.table.raw import (
     CELLS_AT_ONCE,
@@ -21,7 +20,6 @@ from syntabula.table.raw import (
     PhysicalType,
     RawColumn,
     RepeatedTexts,
-    check_names,
 )
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
