@@ -100,7 +100,7 @@ class TestHowItIsStored:
         for name, make in VARIANTS[kind].items():
             same = again(make(tmp_path), before, tmp_path)
             if name in WITH_A_FORM:
-                # Separator, quotes and mark are public, and kept for the rows that are written.
+                # Separator, quotes, mark and ends of lines are public, and kept for the rows that are written.
                 assert same.release.origin.dialect is not None
                 same.released["file"] = before.released["file"]
             check(before, same)

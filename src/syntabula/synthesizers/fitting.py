@@ -26,6 +26,7 @@ from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
 from syntabula.synthesizers.hints import tell_of_days, tell_of_key_names, tell_of_keys, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
+from syntabula.synthesizers.own_keys import with_own_keys
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -273,7 +274,7 @@ def fit_table(
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(
         method=named,
-        codec=codec,
+        codec=with_own_keys(codec, noise),
         model=model,
         privacy=statement_of(
             ledger,
