@@ -26,7 +26,6 @@ from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
 from syntabula.synthesizers.hints import tell_of_days, tell_of_key_names, tell_of_keys, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
-from syntabula.synthesizers.own_keys import with_own_keys
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -265,6 +264,10 @@ def fit_table(
         codec = lifts.found(codec, model)
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
+    if any(isinstance(c, Identifier) and c.pattern for c in codec.schema.columns.values()):
+        from syntabula.synthesizers.own_keys import with_own_keys
+
+        codec = with_own_keys(codec, noise)
     if judging:
         assert isinstance(table, RawTable)
         judging.judge(table, codec, model, ledger, noise)
@@ -274,7 +277,7 @@ def fit_table(
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(
         method=named,
-        codec=with_own_keys(codec, noise),
+        codec=codec,
         model=model,
         privacy=statement_of(
             ledger,

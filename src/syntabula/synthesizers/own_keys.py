@@ -9,7 +9,6 @@ from dataclasses import replace
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.units import UnitKeySource
 from syntabula.table.coding.codec import Codec
-from syntabula.table.schema.columns import Identifier
 
 
 def with_own_keys(codec: Codec, noise: NoiseSource) -> Codec:
@@ -19,8 +18,7 @@ def with_own_keys(codec: Codec, noise: NoiseSource) -> Codec:
     may be drawn on several machines. With a seed the number follows from it, and a source that draws no secrets leaves
     the keys that depend on the column alone.
     """
-    patterns = any(isinstance(c, Identifier) and c.pattern is not None for c in codec.schema.columns.values())
-    if not patterns or not isinstance(noise, UnitKeySource):
+    if not isinstance(noise, UnitKeySource):
         return codec
     # A seeded source has one secret, which also chooses the rows of units.
     digest = hashlib.blake2b(noise.unit_key(), digest_size=6, person=b"own keys").digest()

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from syntabula.errors import DataError
 from syntabula.table.database import connection, identifier, in_order, interruptible, one_file, quoted
-from syntabula.table.files.arrow_notes import KEY, note_of
 from syntabula.table.files.pieces import drained, release_each
 from syntabula.table.frames.conform import as_integers, held_unit
 from syntabula.table.frames.object_columns import object_array, to_objects
@@ -65,6 +64,8 @@ def write_parquet(pieces: Pieces, path: str) -> None:
     options = "FORMAT parquet, COMPRESSION zstd"
     zones = {n: zone for n, c in begun[0].items() if (zone := c.physical.timezone) not in (None, "UTC")}
     if zones and find_spec("pyarrow") is not None:
+        from syntabula.table.files.arrow_notes import KEY, note_of
+
         empty = {name: column.take(slice(0)) for name, column in begun[0].items()}
         with TemporaryDirectory() as folder:
             file = os.path.join(folder, "empty.parquet")
