@@ -121,6 +121,9 @@ class TestCode:
         new = store(tmp_path / "new.jsonl", done(study, code=code_state()))
 
         assert "2 known cells are of another or an unknown state" in planned(work_of(study, old), 1)
+        one = study_of("census@60", seeds=1)
+        said = planned(work_of(one, store(tmp_path / "one.jsonl", done(one))), 1)
+        assert said.startswith("1 cell, of which 1 is known and 0 would run\n1 known cell is of another")
         assert "state of this library" not in planned(work_of(study, new), 1)
 
     def test_a_plug_in_that_has_changed_is_another_state_of_its_own_cells(

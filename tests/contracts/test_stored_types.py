@@ -30,7 +30,7 @@ CLASSES = [*ODD]
 # Libraries that cannot make a table of such a cell at all.
 UNMADE = {("pandas.read_csv, Arrow", "a number of 30 digits"), ("Parquet file", "a number of 30 digits")}
 
-WITH_A_FORM = ("semicolons", "quotes", "a mark in front")
+WITH_A_FORM = ("semicolons", "quotes", "a mark in front", "other ends of lines")
 # Of each library, and of each way to read a file.
 ONE_OF_EACH = (
     *("pandas.read_csv", "pandas.read_csv, Arrow", "pandas, values", "pandas, categories", "polars.read_csv"),
@@ -100,7 +100,7 @@ class TestHowItIsStored:
         for name, make in VARIANTS[kind].items():
             same = again(make(tmp_path), before, tmp_path)
             if name in WITH_A_FORM:
-                # Separator, quotes and mark are public, and kept for the rows that are written.
+                # Separator, quotes, mark and ends of lines are public, and kept for the rows that are written.
                 assert same.release.origin.dialect is not None
                 same.released["file"] = before.released["file"]
             check(before, same)

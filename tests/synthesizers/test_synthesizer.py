@@ -6,13 +6,17 @@ import copy
 import inspect
 import pickle
 from dataclasses import replace
+from typing import ClassVar
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError
 from syntabula.models.pgm import PGM
 from syntabula.select.adaptive import Adaptive
+from syntabula.select.fixed_marginals import OneWay
 
 
 def test_options_of_both_parts_are_set_beside_the_method_s_own_arguments() -> None:
@@ -72,3 +76,64 @@ def test_such_a_method_is_copied_changed_and_sent_to_other_processes() -> None:
 
 def test_help_shows_the_method_s_own_arguments() -> None:
     assert {"selector", "model", "epsilon"} < set(inspect.signature(st.AIM).parameters)
+
+
+class Thankless(OneWay):
+    """Measures, and forgets to return the fitted model."""
+
+    key: ClassVar[str] = "thankless"
+
+    def select(self, curator, model, *, share=1, progress=None):
+        super().select(curator, model, share=share, progress=progress)
+
+
+class Unfitted(OneWay):
+    """Returns the model as it was given."""
+
+    def select(self, curator, model, *, share=1, progress=None):
+        return model
+
+
+class WithoutProgress(OneWay):
+    def select(self, curator, model, *, share=1):
+        return super().select(curator, model, share=share)
+
+
+class Planless(OneWay):
+    def plan(self, domain):
+        return None
+
+
+class Foreign:
+    """Has what fits, and nothing else of the interface."""
+
+    def learn(self, curator, model, *, share, progress):
+        return model, None
+
+
+class TestSelectorsOfPlugIns:
+    """A selector that does not keep to the interface is refused in a sentence, before anything is paid if possible."""
+
+    def test_what_the_class_shows_is_refused_when_the_method_is_made(self) -> None:
+        cases = [
+            (
+                WithoutProgress(),
+                r"`select` of selector WithoutProgress must take a curator, .* progress=None\)`",
+            ),
+            (Foreign(), "selector Foreign lacks the methods plan, select, within; let it inherit"),
+            (OneWay, r"selector must be an object, not its class; write OneWay\(\)"),
+        ]
+        for selector, message in cases:
+            with pytest.raises(ArgumentError, match=message):
+                st.Marginal(selector=selector, model="pgm")
+
+    def test_what_a_run_shows_is_said_in_a_sentence(self) -> None:
+        frame = pd.DataFrame({"a": np.arange(50) % 3})
+        schema = st.Schema({"a": st.Numeric(0, 2, integer=True)})
+        for selector, message in [
+            (Planless(), "`plan` of selector 'one_way' must return a list of PlannedStep"),
+            (Thankless(), "selector 'thankless' must return a model .* What it measured is paid for"),
+            (Unfitted(), "selector 'one_way' must return a model that is fitted"),
+        ]:
+            with pytest.raises(ArgumentError, match=message):
+                st.Marginal(selector=selector, model="pgm", seed=1).fit(frame, schema)

@@ -99,6 +99,16 @@ class Unregistered(PGM):
     """Calls itself what another class is."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Thankless(OneWay):
+    """Measures, and forgets to return the fitted model."""
+
+    key: ClassVar[str] = "thankless"
+
+    def select(self, curator, model, *, share=Fraction(1), progress=None):
+        super().select(curator, model, share=share, progress=progress)
+
+
 @register("model", "forgetful-pgm")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Forgetful(PGM):
@@ -212,6 +222,7 @@ class TestWhatIsFound:
         cases = [
             (lambda: testing.check_selector(Peeking()), "depends on the records"),
             (lambda: testing.check_selector(Greedy()), "the selector spent more than its share"),
+            (lambda: testing.check_selector(Thankless()), "select returns no model"),
             (lambda: testing.check_model(Unregistered()), "the class is not registered"),
             (lambda: testing.check_model(Forgetful()), "a given column is not returned as given"),
             (lambda: testing.check_discretizer(PeekingBins()), "depends on the records"),

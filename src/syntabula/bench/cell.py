@@ -122,3 +122,8 @@ def with_rows(name: str, most: int) -> str:
     """Return the name of a table that takes at most so many rows."""
     table, rows = table_and_rows(name)
     return f"{table}@{most if rows is None else min(rows, most)}"
+
+
+def n_cells(n: int, kind: str = "", verb: tuple[str, str] = ("", "")) -> str:
+    """Return how many cells there are in words, such as "1 cell is"; kind and verb are words of the caller."""
+    return f"{n:,} {kind}{('cells', 'cell')[n == 1]}{verb[n != 1]}"

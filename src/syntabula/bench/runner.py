@@ -13,7 +13,7 @@ from typing import Any
 
 from syntabula._arguments import count
 from syntabula._version import __version__
-from syntabula.bench.cell import Cell
+from syntabula.bench.cell import Cell, n_cells
 from syntabula.bench.content import state_behind
 from syntabula.bench.machine import now, this_machine
 from syntabula.bench.matching import changed_files, of_other_code
@@ -146,7 +146,7 @@ def run(
         work = work_of(study, store, again=again)
         for name, reason in work.missing.items():
             lost = sum(cell.dataset == name for cell in study.cells)
-            say(f"{lost} cells of {name!r} are left out: {reason}")
+            say(f"{n_cells(lost)} of {name!r} {'is' if lost == 1 else 'are'} left out: {reason}")
         _run_all(work, writer, n_workers, total_seconds, progress or (lambda done: None), say)
     known = place.records()
     return {cell.key: known[cell.key] for cell in study.cells if cell.key in known}
@@ -181,8 +181,8 @@ def _run_all(
                     )
                 if ends is not None and time.monotonic() > ends and (left or at_work):
                     say(
-                        f"{len(left) + len(at_work)} cells are left for the next run, as the {total_seconds:g} seconds "
-                        "for all are over; the same command goes on with them"
+                        f"{n_cells(len(left) + len(at_work), '', (' is', ' are'))} left for the next run, as the "
+                        f"{total_seconds:g} seconds for all are over; the same command goes on there"
                     )
                     return
         finally:

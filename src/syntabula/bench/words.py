@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from syntabula.bench.cell import n_cells
 from syntabula.bench.checks import unscored
 from syntabula.bench.collection import Listed, NotRun
 from syntabula.bench.comparison import Difference
@@ -24,14 +25,15 @@ def listed(studies: Sequence[Listed]) -> str:
             lines.append(f"  {study.name:<{width}}  {study.title}. Not run: {study.why}")
         else:
             tables = ", ".join(study.datasets[:3]) + (", ..." if len(study.datasets) > 3 else "")
-            lines.append(f"  {study.name:<{width}}  {study.title}. {len(study.cells):,} cells; {tables}")
+            lines.append(f"  {study.name:<{width}}  {study.title}. {n_cells(len(study.cells))}; {tables}")
     return "\n".join(lines)
 
 
 def planned(work: Work, workers: int) -> str:
     """Return what a run would do, and how long it may take."""
     lines = [
-        f"{len(work.study.cells):,} cells, of which {work.n_known:,} are known and {len(work.cells):,} would run"
+        f"{n_cells(len(work.study.cells))}, of which {work.n_known:,} {'is' if work.n_known == 1 else 'are'} known and "
+        f"{len(work.cells):,} would run"
     ]
     for name, reason in work.missing.items():
         lines.append(f"{name!r} is left out: {reason}")
@@ -39,8 +41,8 @@ def planned(work: Work, workers: int) -> str:
     lines += changed(work.changed)
     if work.n_of_other_code:
         lines.append(
-            f"{work.n_of_other_code:,} known cells are of another or an unknown state of this library's code, or of a "
-            "plug-in's, and are not run again; name another --store to run all with the code as it is"
+            f"{n_cells(work.n_of_other_code, 'known ', (' is', ' are'))} of another or an unknown state of this "
+            "library's code, or of a plug-in's, and not run again; name another --store to run all with the code as it is"
         )
     if work.cells:
         at_once = min(workers, len(work.cells))

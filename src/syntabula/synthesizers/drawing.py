@@ -53,9 +53,9 @@ class Drawing:
         The seed is that of all parts of a table: rows of which no two share a value are drawn all at once.
         """
         if given is not None:
-            if n is not None or where is not None:
-                raise ArgumentError("given already defines the rows to draw; leave out n and where")
-            return self._completed(given, seed)
+            if n is not None:
+                raise ArgumentError("given already defines the rows to draw; leave out n")
+            return self._completed(given, where, seed)
         if where is None:
             return self._unconditioned(n, seed)
         if self.rules is not None:
@@ -72,12 +72,13 @@ class Drawing:
         rows.check(n_rows)
         return self._unshared(n, n_rows, rows.draw, where, seed)
 
-    def _completed(self, given: Any, seed: int | None) -> tuple[int, Draw]:
-        """Return the number of given rows, and what completes them."""
+    def _completed(self, given: Any, where: Mapping[str, Any] | None, seed: int | None) -> tuple[int, Draw]:
+        """Return the number of given rows, and what completes them, within conditions if there are any."""
         from syntabula.synthesizers.given_texts import as_spelled
 
         columns: Mapping[str, RawColumn]
         draw: Draw
+        again = None
         if self.rules is not None:
             from syntabula.synthesizers.solved_completion import SolvedCompletion
 
@@ -88,6 +89,11 @@ class Drawing:
 
             completion = Completion.of(self.codec, self.model, given)
             n_rows, draw, columns = completion.n_rows, completion.draw, completion.columns
+            again = completion.draw_rows
+        if where is not None:
+            from syntabula.synthesizers.given_where import SatisfyingGiven
+
+            draw = SatisfyingGiven.of(self._schema, columns, where, draw, again).draw
         for name, column in unique_columns(self._schema).items():
             # Given values stay as they are.
             if name not in columns:

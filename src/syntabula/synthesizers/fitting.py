@@ -264,6 +264,10 @@ def fit_table(
         codec = lifts.found(codec, model)
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
+    if any(isinstance(c, Identifier) and c.pattern for c in codec.schema.columns.values()):
+        from syntabula.synthesizers.own_keys import with_own_keys
+
+        codec = with_own_keys(codec, noise)
     if judging:
         assert isinstance(table, RawTable)
         judging.judge(table, codec, model, ledger, noise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -33,7 +34,8 @@ class MarginalLearner:
         model: The model to fit to them.
 
     Raises:
-        ArgumentError: If either has the wrong type, they cannot be combined, or no file could hold the model.
+        ArgumentError: If either has the wrong type, a plug-in's selector lacks methods or arguments of the interface,
+            they cannot be combined, or no file could hold the model.
     """
 
     selector: Selector
@@ -42,6 +44,7 @@ class MarginalLearner:
     def __post_init__(self) -> None:
         if not hasattr(self.selector, "learn"):
             raise refusal("selector", f"a selector or the key of one ({_keys('selector')})", self.selector)
+        _check_interface(self.selector)
         if not hasattr(self.model, "fit"):
             raise refusal("model", f"a model or the key of one ({_keys('model')})", self.model)
         check_storable(self.model)
@@ -63,19 +66,36 @@ class MarginalLearner:
         return replace(self, model=self.model.with_possible(cells))
 
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
-        """Say what each step will cost."""
+        """Say what each step will cost; raises ArgumentError if a plug-in's selector plans something else."""
         model = self.model.over(domain)
         steps = self.selector.plan(domain)
+        if not isinstance(steps, Sequence) or not all(isinstance(step, PlannedStep) for step in steps):
+            raise ArgumentError(
+                f"`plan` of selector {self._selector!r} must return a list of PlannedStep; see docs/plugins.md"
+            )
         return [s.costing(model.fit_cost(s.fit, n_rows)) if s.fit else s for s in steps]
 
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
-        """Measure marginals and return the fitted model."""
-        model, choice = self.selector.learn(
-            doors.tables, Supported(self.model), share=share, progress=progress
-        )
+        """Measure marginals and return the fitted model.
+
+        Raises:
+            ArgumentError: If a plug-in's selector returns no fitted model, which only shows after it has measured.
+        """
+        learned = self.selector.learn(doors.tables, Supported(self.model), share=share, progress=progress)
+        model, choice = learned if isinstance(learned, tuple) and len(learned) == 2 else (None, None)
+        if not hasattr(model, "finished") or getattr(model, "domain", None) != doors.tables.domain:
+            raise ArgumentError(
+                f"selector {self._selector!r} must return a model that is fitted to the columns of its curator, as by "
+                "`return model.over(curator.domain).fit(measurements)`, and returned none. What it measured is paid for; "
+                "mend its `select`, and try it with syntabula.testing.check_selector before it meets a table again"
+            )
         return settled(model.finished()), choice
+
+    @property
+    def _selector(self) -> str:
+        return self.name.partition("+")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +152,27 @@ class Marginal(Synthesizer):
     def name(self) -> str:
         """Key of the method; for a pair without a name, the keys of its parts."""
         return self.key if self.key != Marginal.key else self.learner.name
+
+
+def _check_interface(selector: Selector) -> None:
+    """Refuse a plug-in's selector that could not be run, before anything is read and paid for."""
+    kind = type(selector).__name__
+    if isinstance(selector, type):
+        raise ArgumentError(f"selector must be an object, not its class; write {selector.__name__}()")
+    if missing := [
+        name for name in ("plan", "select", "within") if not callable(getattr(selector, name, None))
+    ]:
+        raise ArgumentError(
+            f"selector {kind} lacks the methods {', '.join(missing)}; let it inherit from syntabula.plugins.Selector"
+        )
+    for name in ("select", "learn"):
+        try:
+            inspect.signature(getattr(selector, name)).bind(None, None, share=None, progress=None)
+        except TypeError:
+            raise ArgumentError(
+                f"`{name}` of selector {kind} must take a curator, a model, share=... and progress=...; write "
+                f"`def {name}(self, curator, model, *, share=Fraction(1), progress=None)`"
+            ) from None
 
 
 def _keys(kind: Kind) -> str:

@@ -20,7 +20,7 @@ from syntabula.models.base import Model
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.drawing import Draw, Drawing, check_room, common_seed, generator, pieces, whole
 from syntabula.table.coding.codec import Codec
-from syntabula.table.frames.conform import output_type, written_as
+from syntabula.table.frames.conform import output_type, undeclared_types
 from syntabula.table.raw import Container, Origin, RawColumn
 from syntabula.table.schema.schema import Schema
 
@@ -96,10 +96,10 @@ class Release:
                 None leaves an end open; a comparison as text, such as ">5" or ">=5 and <10"; None for missing; or
                 ... for anything but missing. Lists may hold ranges, comparisons and None. Days and times may be
                 text, in the column's format or ISO 8601. In a column of times, a day stands for the whole day.
-            given: A table, as `fit` takes, with values of some columns. The result has one row for each of its rows,
-                in the same order: given values are kept, and the other columns are drawn conditionally. A missing cell
-                counts as "missing"; identifiers are kept and have no effect on the draw. Rows differ in a column that is
-                `unique` and not given. The guarantee does not cover this table, whose values are in the result.
+            given: A table, as `fit` takes, with values of some columns. The result has one row for each of its rows, in
+                the same order: given values are kept, and the others drawn conditionally, until `where` holds. A missing
+                cell counts as "missing"; identifiers are kept and have no effect on the draw. Rows differ in a column
+                that is `unique` and not given. The guarantee does not cover this table, whose values are in the result.
             seed: Makes the draw repeatable; the guarantee does not depend on it.
 
         Returns:
@@ -107,7 +107,7 @@ class Release:
 
         Raises:
             ArgumentError: If n is not an integer of at least 0, no row can satisfy `where`, `given` holds values that
-                this release cannot have or is combined with `n` or `where`, or there are more rows than `unique` values.
+                this release cannot have, `n` or a column of `where`, or there are more rows than `unique` values.
             SchemaError: If `where` or `given` names an unknown column, or a given column's stored type does not
                 match the declared one.
             DataError: If the given table cannot be read.
@@ -187,7 +187,7 @@ class Release:
             first = wanted[0].file(folder)
             check_room(first, draw, sum(p.stop - p.start for p in wanted), self._format(first))
             for position, one in enumerate(wanted):
-                if position and self.rules is not None and where is not None:
+                if position and self.rules is not None and where is not None and given is None:
                     # How many rows to try was learned from the parts before, which another machine does not draw.
                     _, draw = self._drawing.prepared(rows, where, given, common)
                 own = range(one.start, one.stop)
@@ -375,7 +375,7 @@ class Release:
     def stored_in(self, container: Container) -> Origin:
         """Return the types of all columns in a library or file format."""
         types = {n: output_type(c, container) for n, c in self.schema.columns.items()}
-        types |= {n: written_as(stored, self.schema[n]) for n, stored in self.origin.physical.items()}
+        types |= undeclared_types(self.origin, self.schema.columns, container)
         return replace(self.origin.with_container(container), physical=types)
 
     def __repr__(self) -> str:

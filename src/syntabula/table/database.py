@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.errors import DataError
 from syntabula.table.frames.object_columns import object_array, whole_decimals
 from syntabula.table.raw import (
     CELLS_AT_ONCE,
@@ -21,7 +20,6 @@ from syntabula.table.raw import (
     PhysicalType,
     RawColumn,
     RepeatedTexts,
-    check_names,
 )
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
@@ -354,45 +352,3 @@ def interruptible(database: Any, work: Callable[[], ResultT]) -> ResultT:
 def is_interrupt(error: BaseException) -> bool:
     """Return whether an error of DuckDB means an interrupt, for queries on the user's own connection."""
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
-
-
-def read_parquet(path: str, *, empty: bool = False) -> tuple[dict[str, RawColumn], int]:
-    """Read a Parquet file exactly, or no row of it; return the columns and the number of rows. Raises DataError."""
-    import duckdb
-
-    with connection() as database:
-
-        def fetch() -> tuple[dict[str, RawColumn], int]:
-            described = database.execute(
-                f"SELECT name, num_children FROM parquet_schema({one_file(path)})"
-            ).fetchall()
-            names = _top_level(described)
-            check_names(names)
-            aliases = ", ".join(f"c{i}" for i in range(len(names)))
-            in_order(database)
-            rows = f"SELECT * FROM read_parquet({one_file(path)}, hive_partitioning=false) AS t({aliases})"
-            rows += " LIMIT 0" if empty else ""
-            return read_query(database, rows, names)
-
-        try:
-            return interruptible(database, fetch)
-        except duckdb.Error:
-            raise DataError(
-                f"{path!r} cannot be read as Parquet: it is truncated, damaged or in another format; check the file"
-            ) from None
-
-
-def _top_level(described: list[tuple[Any, ...]]) -> list[str]:
-    """Return the names of the root's children from a schema listed depth first."""
-    names, position = [], 1
-
-    def skip(start: int) -> int:
-        end = start + 1
-        for _ in range(described[start][1] or 0):
-            end = skip(end)
-        return end
-
-    while position < len(described):
-        names.append(str(described[position][0]))
-        position = skip(position)
-    return names

@@ -260,11 +260,13 @@ class Dialect:
         delimiter: Character between cells.
         quoted: Whether texts are in quotes, as all names of the header are.
         marked: Whether a byte order mark comes first, by which Excel knows UTF-8.
+        returns: Whether a carriage return precedes the line feed at the end of a line, as Windows writes it.
     """
 
     delimiter: str = ","
     quoted: bool = False
     marked: bool = False
+    returns: bool = False
 
 
 @dataclass(frozen=True)
@@ -304,8 +306,7 @@ class Origin:
         dialect = Dialect(**facts["dialect"]) if "dialect" in facts else None
         if dialect is not None and (
             dialect.delimiter not in [*DELIMITERS]
-            or not isinstance(dialect.quoted, bool)
-            or not isinstance(dialect.marked, bool)
+            or not {type(dialect.quoted), type(dialect.marked), type(dialect.returns)} <= {bool}
         ):
             raise ValueError("unknown form of delimited text")
         return cls(facts["container"], {n: PhysicalType(**p) for n, p in facts["physical"].items()}, dialect)

@@ -197,6 +197,7 @@ def _selected(
     ledger = Ledger(budget)
     curator = Curator(engine_for(table, limit_mb=100.0), ledger, noise)
     fitted = selector.select(curator, model, share=share)
+    assert hasattr(fitted, "sample"), "select returns no model; return model.over(curator.domain).fit(...)"
     assert ledger.allowance is not None
     assert ledger.spent <= share * ledger.allowance, "the selector spent more than its share"
     return drawn(fitted, 20), round(fitted.total, 6)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import sys
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from sample_files import TABLE, cells, read_text, texts
 
-from syntabula.errors import ArgumentError, DataError
-from syntabula.table.files.files import read_table, write_table
+from syntabula.errors import ArgumentError, CoercionWarning, DataError
+from syntabula.table.files.arrow_notes import Noted
+from syntabula.table.files.files import read_table, write_pieces, write_table
 from syntabula.table.frames.frames import from_frame
 from syntabula.table.raw import Origin, PhysicalType, RawColumn
 
@@ -77,9 +80,34 @@ class TestRoundTrips:
         table = from_frame(plain)
         write_table(table.columns, tmp_path / "t.parquet", table.origin)
         back = pq.read_table(tmp_path / "t.parquet")
-        expected = {f.name: f.type for f in plain.schema} | {"zoned": pa.timestamp("us", tz="UTC")}
 
-        assert {f.name: f.type for f in back.schema} == expected
+        assert back.schema.types == plain.schema.types
+        assert read_table(tmp_path / "t.parquet").columns["zoned"].physical.timezone == "Europe/Paris"
+        # Who writes no note of the zone leaves UTC.
+        pq.write_table(plain, tmp_path / "u.parquet", store_schema=False)
+        assert read_table(tmp_path / "u.parquet").columns["zoned"].physical.timezone == "UTC"
+
+    def test_durations_of_parquet_are_whole_numbers_and_a_warning_says_so(self, tmp_path: Path) -> None:
+        spans = pa.table({"n": [1, 2], "span": pa.array([1, 2], pa.duration("ms"))})
+        pq.write_table(spans, tmp_path / "t.parquet")
+
+        with pytest.warns(CoercionWarning, match="'span': Parquet stores durations as whole numbers"):
+            back = read_table(tmp_path / "t.parquet")
+
+        assert cells(back.columns["span"]) == [1, 2]
+
+    def test_a_damaged_note_of_types_says_nothing(self) -> None:
+        schema = pa.schema([("n", pa.int64()), ("at", pa.timestamp("ms", "Europe/Berlin"))])
+        whole = schema.serialize().to_pybytes()
+
+        assert Noted.of(base64.b64encode(whole)) == Noted({"at": "Europe/Berlin"}, ())
+        rng = np.random.default_rng(0)
+        for _ in range(300):
+            damaged = bytearray(whole[: rng.integers(len(whole))])
+            for place in rng.integers(0, max(len(damaged), 1), 3)[: len(damaged)]:
+                damaged[place] = rng.integers(256)
+            assert isinstance(Noted.of(base64.b64encode(bytes(damaged))), Noted)
+        assert Noted.of(b"no base64") == Noted({}, ())
 
     def test_arrow_files_keep_types_and_zone(self, tmp_path: Path) -> None:
         table = from_frame(TABLE)
@@ -103,18 +131,18 @@ class TestRoundTrips:
 
         assert cells(read_table(tmp_path / "t.csv").columns["x"]) == ["a", None, "", None]
 
-    @pytest.mark.thorough
-    def test_a_byte_order_mark_comes_out_again(self, tmp_path: Path) -> None:
+    def test_a_byte_order_mark_and_the_ends_of_lines_come_out_again(self, tmp_path: Path) -> None:
         for number, text in enumerate(["Größe;b\nä;1\n", '"Größe";"b"\n"ä";1\n', "b\n1\n"]):
-            for mark in ("", "\ufeff"):
-                path, again = tmp_path / f"{number}{mark != ''}.csv", tmp_path / "again.csv"
-                path.write_bytes((mark + text).encode())
+            for mark, ending in product(("", "\ufeff"), ("\n", "\r\n")):
+                path, again = tmp_path / f"{number}.csv", tmp_path / "again.csv"
+                path.write_bytes((mark + text.replace("\n", ending)).encode())
                 table = read_table(path)
 
                 assert [*table.columns] == [*text.split("\n")[0].replace('"', "").split(";")]
-                write_table(table.columns, again, origin=Origin.from_json(table.origin.to_json()))
-                assert again.read_bytes() == path.read_bytes()
-                again.unlink()
+                for parts in ([table.columns], [table.columns] * 2):
+                    write_pieces(parts, again, origin=Origin.from_json(table.origin.to_json()))
+                    lines = path.read_bytes().splitlines(keepends=True)
+                    assert again.read_bytes() == b"".join([lines[0], *lines[1:] * len(parts)])
 
     def test_names_that_differ_in_case_only_stay_apart_or_are_refused(self, tmp_path: Path) -> None:
         columns = {"Age": texts("a"), "age": texts("b"), "AGE": texts("c")}

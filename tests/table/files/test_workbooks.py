@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -38,6 +39,21 @@ def test_the_first_sheet_is_a_table(tmp_path: Path) -> None:
     }
     assert table.columns["c"].missing.tolist() == [False, False, True] * 40
     assert table.columns["c"].values[0] == "NA"
+
+
+def test_days_come_out_as_days_and_times_as_times(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    day = pd.Timestamp("2024-01-31") + pd.to_timedelta(range(200), "D")
+    pd.DataFrame({"day": day, "at": day + pd.Timedelta("1h")}).to_excel(tmp_path / "t.xlsx", index=False)
+    release = st.Independent(epsilon=math.inf, seed=0).fit(tmp_path / "t.xlsx")
+
+    release.sample_to(tmp_path / "out.csv", 20, seed=1)
+
+    rows = pd.read_csv(tmp_path / "out.csv")
+    assert rows["day"].str.fullmatch(r"2024-\d\d-\d\d").all()
+    assert rows["at"].str.fullmatch(r"2024-\d\d-\d\dT\d\d:00:00").all()
+    # A frame holds days as pandas does.
+    assert release.sample(20, seed=1)["day"].equals(rows["day"].astype("datetime64[us]"))
 
 
 @pytest.mark.thorough

@@ -71,10 +71,8 @@ def sample(
         check_outputs({"--out": out}, inputs=(release, given), force=force)
     else:
         check_parts(out, number, of, force=force)
-    if given is not None and (rows is not None or where):
-        raise CommandError(
-            "--given already defines the rows to draw; leave out --rows and --where", Exit.ARGUMENTS
-        )
+    if given is not None and rows is not None:
+        raise CommandError("--given already defines the rows to draw; leave out --rows", Exit.ARGUMENTS)
     from syntabula import load
     from syntabula.table.read import read
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import msgspec
 import numpy as np
@@ -54,6 +54,8 @@ class Codec:
         rhythms: Which weekdays and times of day are frequent in some columns of days and times.
         unit_sizes: How many rows synthetic units have, if the schema names a unit; one each by default.
         lifts: How much more frequent these are beside some codes of another column.
+        own_keys: Number that decides, with a row's position, which key of a pattern it gets, so that no other release
+            has the same; 0 in releases of earlier versions, which share them.
 
     Raises:
         SchemaError: If nothing is left to learn, or bins are missing, superfluous or do not span the domain.
@@ -66,6 +68,7 @@ class Codec:
     rhythms: Mapping[str, Rhythm] = field(default_factory=dict, repr=False)
     unit_sizes: UnitSizes | None = None
     lifts: Mapping[str, Lifts] = field(default_factory=dict, repr=False)
+    own_keys: int = field(default=0, repr=False)
     domain: Domain = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -295,10 +298,10 @@ class Codec:
             # All keys of units differ, or two of them would be one.
             column = replace(column, distinct=None)
         if name != self.schema.unit or self.unit_sizes is None:
-            return surrogates(name, column, missing, first_row)
+            return surrogates(name, column, missing, first_row, self.own_keys)
         numbers = self.unit_sizes.numbers(first_row, missing.size)
         first, last = (int(numbers[0]), int(numbers[-1])) if numbers.size else (0, -1)
-        keys = surrogates(name, column, np.zeros(last - first + 1, np.bool_), first)
+        keys = surrogates(name, column, np.zeros(last - first + 1, np.bool_), first, self.own_keys)
         return keys.take((numbers - first).astype(np.intp))
 
     def to_json(self) -> dict[str, Any]:
@@ -310,7 +313,7 @@ class Codec:
         rhythms = {n: asdict(rhythm) for n, rhythm in self.rhythms.items()}
         sizes = None if self.unit_sizes is None else list(self.unit_sizes.shares)
         lifts = {n: asdict(of_times) for n, of_times in self.lifts.items()}
-        optional = dict(zip(_OPTIONAL, (spreads, rounds, rhythms, sizes, lifts), strict=True))
+        optional = dict(zip(_OPTIONAL, (spreads, rounds, rhythms, sizes, lifts, self.own_keys), strict=True))
         stated = {key: value for key, value in optional.items() if value}
         return {"schema": self.schema.to_json(), "cuts": cuts, **stated}
 
@@ -342,6 +345,7 @@ class Codec:
             roundness = {n: Roundness(tuple(map(_fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
             rhythms, lifts = _rhythms(document.get("rhythms", {}), document.get("lifts", {}))
             shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
+            own_keys = msgspec.convert(document.get("own_keys", 0), Annotated[int, msgspec.Meta(ge=0)])
         except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
             raise SchemaError(f"the numbers of a codec cannot be read: {error}") from None
         bins = {}
@@ -354,7 +358,7 @@ class Codec:
 
             sizes = UnitSizes(shares)
         spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
-        return cls(schema, bins, spreads, roundness, rhythms, sizes, lifts)
+        return cls(schema, bins, spreads, roundness, rhythms, sizes, lifts, own_keys)
 
     def outcomes(self) -> dict[str, str]:
         """Return what happens to a cell of each column that holds no value of its domain, by the declaration alone."""
@@ -381,5 +385,5 @@ def _fraction(text: str) -> Fraction:
     return Fraction(text)
 
 
-_OPTIONAL = ("spreads", "roundness", "rhythms", "unit_sizes", "lifts")
+_OPTIONAL = ("spreads", "roundness", "rhythms", "unit_sizes", "lifts", "own_keys")
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)

@@ -290,7 +290,9 @@ def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bo
     return RawColumn(values[index], missing, PhysicalType("integer", str(values.dtype)))
 
 
-def surrogates(name: str, column: Identifier, missing: NDArray[np.bool_], first_row: int) -> RawColumn:
+def surrogates(
+    name: str, column: Identifier, missing: NDArray[np.bool_], first_row: int, own: int = 0
+) -> RawColumn:
     """Return running numbers, written as the column declares, or keys of its pattern.
 
     Args:
@@ -298,13 +300,14 @@ def surrogates(name: str, column: Identifier, missing: NDArray[np.bool_], first_
         column: The declaration.
         missing: Which cells are missing [n].
         first_row: Position of the first of these rows in the whole table; its running number is this plus 1.
+        own: See `Codec.own_keys`.
     """
     from syntabula.table.schema.key_patterns import repeated_positions
 
     n = missing.size
     repeated = None if column.distinct is None else repeated_positions(first_row, n, column.distinct, name)
     if column.pattern is not None:
-        pattern = column.keys(name)
+        pattern = column.keys(f"{name}\0{own:x}" if own else name)
         positions = pattern.positions(first_row, n) if repeated is None else repeated
         if column.integer:
             return RawColumn(pattern.numbers_at(positions), missing, PhysicalType("integer", "int64"))

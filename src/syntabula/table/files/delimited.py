@@ -36,6 +36,7 @@ from syntabula.table.raw import (
 from syntabula.table.schema.schema import Schema, is_whole
 
 FIRST_LINES = 100
+_LONGEST_HEADER = 2**20
 
 _TEXT = PhysicalType("text", "VARCHAR")
 _RECORD = re.compile(r"Invalid Input Error: CSV Error on Line: ([0-9]+)")
@@ -326,7 +327,9 @@ def _dialect(lines: Sequence[str], delimiter: str, reader: TextReader) -> Dialec
     header = next(text for line in lines if (text := line.strip("\r\n\ufeff")))
     name = '"([^"]|"")*"'
     quoted_names = re.fullmatch(f"{name}({re.escape(delimiter)}{name})*", header) is not None
-    return Dialect(delimiter, quoted_names, reader.is_marked())
+    start = reader.start()
+    returns = start.partition(b"\n")[0].endswith(b"\r")
+    return Dialect(delimiter, quoted_names, start.startswith(codecs.BOM_UTF8), returns)
 
 
 def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]:
@@ -375,12 +378,12 @@ class TextReader:
         ).fetchall()
         return rows
 
-    def is_marked(self) -> bool:
-        """Return whether a byte order mark comes first, which DuckDB leaves out; compressed files are not looked at."""
+    def start(self) -> bytes:
+        """Return the header as it is stored, with what DuckDB leaves out; nothing of compressed files."""
         if self.compression != "none":
-            return False
+            return b""
         with open(self.path, "rb") as file:
-            return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+            return file.readline(_LONGEST_HEADER)
 
     def refusal(self, error: Exception, delimiter: str | None) -> Exception:
         """Return what to raise if DuckDB refused the file: a DataError that names the line, or that memory ran out."""

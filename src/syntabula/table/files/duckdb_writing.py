@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from importlib.util import find_spec
 from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -58,7 +59,19 @@ def write_parquet(pieces: Pieces, path: str) -> None:
         _check_case(columns)
         return _Prepared.of(columns, _native)
 
-    _copy(map(prepare, pieces), path, "FORMAT parquet, COMPRESSION zstd")
+    iterator = iter(pieces)
+    begun = [next(iterator)]
+    options = "FORMAT parquet, COMPRESSION zstd"
+    zones = {n: zone for n, c in begun[0].items() if (zone := c.physical.timezone) not in (None, "UTC")}
+    if zones and find_spec("pyarrow") is not None:
+        from syntabula.table.files.arrow_notes import KEY, note_of
+
+        empty = {name: column.take(slice(0)) for name, column in begun[0].items()}
+        with TemporaryDirectory() as folder:
+            file = os.path.join(folder, "empty.parquet")
+            _copy(iter([prepare(empty)]), file, options)
+            options += f", KV_METADATA {{{quoted(KEY)}: {quoted(note_of(file, zones))}}}"
+    _copy(map(prepare, drained(begun, iterator)), path, options)
 
 
 def write_json_lines(pieces: Pieces, path: str, compression: str) -> None:
@@ -115,6 +128,8 @@ def write_delimited(
                 "rename it, or write Parquet"
             )
     options = f"FORMAT csv, HEADER false, DELIMITER {quoted(dialect.delimiter)}, COMPRESSION {compression}"
+    ending = "\r\n" if dialect.returns else "\n"
+    options += f", NEW_LINE {quoted(ending)}" if dialect.returns else ""
     mark = "\ufeff" if dialect.marked else ""
     # The header is written as a row, because DuckDB would rename columns that differ only in case.
     header = [f"{quoted(name)} AS c{i}" for i, name in enumerate(shown)]
@@ -123,7 +138,7 @@ def write_delimited(
     in_quotes: list[str] = []
     if quotes_texts:
         line = dialect.delimiter.join(map(_quoted_text, shown))
-        mark, first = f"{mark}{line}\n", ""
+        mark, first = f"{mark}{line}{ending}", ""
         # Each cell brings its own quotes.
         options += ", QUOTE ''"
     elif dialect.quoted:
@@ -133,7 +148,7 @@ def write_delimited(
         in_quotes = [name for name in names if any(c in name for c in DELIMITERS)]
     if mark:
         # The last row ends with what comes after all rows.
-        options += f", PREFIX {quoted(mark)}, SUFFIX {quoted(chr(10))}"
+        options += f", PREFIX {quoted(mark)}, SUFFIX {quoted(ending)}"
     if in_quotes:
         options += f", FORCE_QUOTE ({', '.join(f'c{names.index(name)}' for name in in_quotes)})"
 

@@ -25,8 +25,8 @@ def read_table(path: str | os.PathLike[str], schema: Schema | None = None) -> Ra
 
     With a schema, the cells of text files are read as it declares (see `declared_cells`). Without one, the types
     depend on the cells, by the rules of `cell_types` for delimited text and of `json_reading` for JSON Lines. Parquet
-    and Arrow files keep their types; zoned times in Parquet are read as UTC, because that format does not store the
-    zone. Nothing is fetched from a network and nothing is written.
+    and Arrow files keep their types; times in Parquet have the zone that Arrow's libraries note beside them, or else UTC.
+    Nothing is fetched from a network and nothing is written.
 
     Args:
         path: File with one of the suffixes of `formats`.
@@ -58,7 +58,7 @@ def _read(place: str, kind: FileFormat, schema: Schema | None) -> RawTable:
         return _read_arrow(place)
     dialect = None
     if kind.container == "parquet":
-        from syntabula.table.database import read_parquet
+        from syntabula.table.files.parquet_reading import read_parquet
 
         columns, n_rows = read_parquet(place)
     elif kind.container == "jsonl":
@@ -87,8 +87,8 @@ def write_table(
     Delimited text is UTF-8 following RFC 4180, in the dialect of the origin: missing cells are empty, the empty string
     is "", booleans are true and false unless a schema spells them otherwise, numbers are as short as possible (12.5,
     not 12.50), dates and times follow ISO 8601, zoned times with the offset of their zone, unless a schema declares
-    another format. Parquet and Arrow files keep the types of the origin; in Parquet, categories become plain text and
-    zones become UTC.
+    another format. Parquet and Arrow files keep the types of the origin; in Parquet, categories become plain text, and
+    zones are noted as Arrow's libraries do if pyarrow is installed, or else become UTC.
 
     Args:
         columns: Columns in order, of one length.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -15,6 +16,7 @@ from syntabula.table.frames.object_columns import exact_integers, object_array, 
 from syntabula.table.raw import (
     TEXT_FORMATS,
     Container,
+    Origin,
     PhysicalKind,
     PhysicalType,
     RawColumn,
@@ -22,7 +24,7 @@ from syntabula.table.raw import (
     sliced,
     slices,
 )
-from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column, Numeric
+from syntabula.table.schema.columns import MICROSECONDS, SPELLINGS, Column, Datetime, Numeric
 from syntabula.table.schema.text_formats import SHORTEST, WITH_POINT
 
 _DAY = MICROSECONDS["day"]
@@ -92,11 +94,30 @@ def _as_text(column: Numeric) -> PhysicalType:
     return PhysicalType("text", "VARCHAR", scale=stored.scale, format=stored.format or usual)
 
 
-def written_as(physical: PhysicalType, column: Column) -> PhysicalType:
-    """Return the stored type of a column, with the format that was found for what its texts say."""
+def undeclared_types(
+    origin: Origin, columns: Mapping[str, Column], container: Container
+) -> dict[str, PhysicalType]:
+    """Return how a library or file format stores the undeclared columns of a table: as the original did.
+
+    Texts have the format that was found for what they say. Pandas, which reads workbooks too, has no type for days, so
+    that text files hold its times as days where all are days.
+
+    Args:
+        origin: Their stored types in the original.
+        columns: Their domains, as they were found.
+        container: The library or file format.
+    """
+    without_days = origin.container == "pandas" and container in TEXT_FORMATS
+    return {n: _written_as(p, columns[n], without_days=without_days) for n, p in origin.physical.items()}
+
+
+def _written_as(physical: PhysicalType, column: Column, *, without_days: bool) -> PhysicalType:
     if isinstance(column, Numeric) and (column.texts or physical.kind == "text"):
         name = physical.name if physical.kind == "text" else "VARCHAR"
         return replace(_as_text(column), name=name)
+    if without_days and physical.kind == "datetime" and isinstance(column, Datetime):
+        is_day = column.resolution == "day" and column.timezone is None
+        return PhysicalType("date", "DATE") if is_day else physical
     if physical.kind != "text" or column.stored.kind not in _TIMES:
         return physical
     return replace(physical, format=column.stored.format, scale=column.stored.scale)

@@ -55,13 +55,13 @@ class ParquetPart:
                 use_threads=False,
             )
             # A file without rows has no batch, but its columns are checked all the same.
-            yield declared_table(file.schema_arrow.empty_table(), "parquet", schema, columns)
+            yield declared_table(file.schema_arrow.empty_table(), "parquet", schema, columns, zoned=True)
             for batch in batches:
-                yield declared_table(batch, "parquet", schema, columns)
+                yield declared_table(batch, "parquet", schema, columns, zoned=True)
 
     def empty(self) -> RawTable:
         """Return the columns without records, as a whole file is read."""
-        from syntabula.table.database import read_parquet
+        from syntabula.table.files.parquet_reading import read_parquet
 
         return RawTable(read_parquet(self.path, empty=True)[0], 0, Origin("parquet", {}))
 
@@ -118,14 +118,29 @@ class ArrowStream:
 
 
 def declared_table(
-    batch: Any, container: Container, schema: Schema | None, columns: Sequence[str] | None = None
+    batch: Any,
+    container: Container,
+    schema: Schema | None,
+    columns: Sequence[str] | None = None,
+    *,
+    zoned: bool = False,
 ) -> RawTable:
-    """Return a batch, or a table, of Arrow as a raw table whose columns are read as declared."""
+    """Return a batch, or a table, of Arrow as a raw table whose columns are read as declared.
+
+    Args:
+        batch: What a library gives.
+        container: What kind of table it is.
+        schema: Declares all columns, or some; None for none.
+        columns: The columns to read; None for all.
+        zoned: Whether the zones of declared columns count, as those that a file notes; those of other tables may be the
+            zone of their library's session.
+    """
     arrow = require("pyarrow", "arrow")
     table = batch if isinstance(batch, arrow.Table) else arrow.Table.from_batches([batch])
     check_names(table.column_names)
     pairs = zip(table.column_names, table.columns, strict=True)
-    read = {n: _column(n, chunks) for n, chunks in pairs if columns is None or n in columns}
+    kept = set(schema) if zoned and schema is not None else set[str]()
+    read = {n: _column(n, chunks, zoned=n in kept) for n, chunks in pairs if columns is None or n in columns}
     raw = RawTable(read, table.num_rows, Origin(container, {}))
     return raw if schema is None else typed_as_declared(raw, schema)
 
@@ -134,11 +149,11 @@ def _present(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] |
     return None if columns is None else [name for name in names if name in columns]
 
 
-def _column(name: str, chunks: Any) -> RawColumn:
+def _column(name: str, chunks: Any, *, zoned: bool) -> RawColumn:
     arrow = require("pyarrow", "arrow")
     types, kind = arrow.types, chunks.type
-    if types.is_timestamp(kind) and kind.tz is not None:
-        # DuckDB reads the times of Parquet files in this zone, whatever zone else is noted in them.
+    if types.is_timestamp(kind) and kind.tz is not None and not zoned:
+        # Parts may differ in the zone they are noted in, and not in the moments that they mean.
         return read_chunks(name, chunks.cast(arrow.timestamp(kind.unit, "UTC")))
     if types.is_dictionary(kind) and not types.is_string(kind.value_type):
         return read_chunks(name, chunks.cast(kind.value_type))

@@ -1,0 +1,120 @@
+"""Rows for given ones that also satisfy conditions on other columns: those that do not are drawn anew, each alone."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula._arguments import refusal
+from syntabula.errors import ArgumentError, SyntabulaWarning
+from syntabula.synthesizers.ruled_rows import Draw, place
+from syntabula.table.coding.column_codes import satisfies
+from syntabula.table.coding.conditions import Allowed, allowed
+from syntabula.table.raw import RawColumn
+from syntabula.table.schema.columns import Identifier
+from syntabula.table.schema.schema import Schema, unique_columns
+
+_ROUNDS = 200
+"""Draws of a given row: if one in ten satisfies the conditions, none of so many does with a probability below 1e-9."""
+
+Again = Callable[[NDArray[np.intp], np.random.Generator], dict[str, RawColumn]]
+"""Draws some of the given rows anew, by their positions among all."""
+
+
+@dataclass(frozen=True, eq=False)
+class SatisfyingGiven:
+    """One row for each given row; each has the release's distribution given its own values and the conditions.
+
+    Attributes:
+        schema: The columns of whole rows.
+        given: Names of the given columns.
+        wanted: What the conditions allow, by column; none of these is given.
+        inner: Draws rows for given ones, whatever the conditions.
+        again: Draws some of them alone; None if `inner` has to draw all rows of a piece.
+    """
+
+    schema: Schema
+    given: frozenset[str]
+    wanted: Mapping[str, Allowed]
+    inner: Draw
+    again: Again | None
+
+    @classmethod
+    def of(
+        cls, schema: Schema, given: Mapping[str, RawColumn], where: object, inner: Draw, again: Again | None
+    ) -> Self:
+        """Read the conditions.
+
+        Raises:
+            ArgumentError: If they cannot be met by any row, or are on a given column, or rows must differ in a column.
+            SchemaError: If they name an unknown column.
+        """
+        if not isinstance(where, Mapping):
+            raise refusal("where", "a dictionary from columns to allowed values", where)
+        wanted = {name: allowed(name, schema[name], condition) for name, condition in where.items()}
+        if both := [name for name in wanted if name in given]:
+            raise ArgumentError(
+                f"column {both[0]!r} is given, and where has a condition on it; drop it from the given table, so that "
+                "its cells are drawn, or from where, so that they stay as they are"
+            )
+        if unique := [name for name in unique_columns(schema) if name not in given]:
+            raise ArgumentError(
+                f"given and where cannot be combined while column {unique[0]!r} is `unique` and not given; drop where"
+            )
+        return cls(schema, frozenset(given), wanted, inner, again)
+
+    def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+        """Draw the rows from one position up to another.
+
+        Raises:
+            ArgumentError: If some get no row that satisfies the conditions, however often they are drawn.
+        """
+        drawn = self.inner(start, stop, rng)
+        left = np.flatnonzero(~self._satisfied(drawn))
+        if not left.size:
+            return drawn
+        # Columns may be held by one array.
+        found = {n: c if n in self.given else c.take(np.arange(c.missing.size)) for n, c in drawn.items()}
+        for _ in range(_ROUNDS):
+            with warnings.catch_warnings():
+                # The first draw has said what there is to say.
+                warnings.simplefilter("ignore", SyntabulaWarning)
+                if self.again is None:
+                    every = self.inner(start, stop, rng)
+                    rows = {name: column.take(left) for name, column in every.items()}
+                else:
+                    rows = self.again(left + start, rng)
+            kept = np.flatnonzero(self._satisfied(rows))
+            self._place(found, rows, left[kept], kept)
+            left = np.delete(left, kept)
+            if not left.size:
+                return found
+        raise ArgumentError(
+            f"of {stop - start:,} given rows {left.size:,} got none that satisfies where in {_ROUNDS} draws: the release "
+            "hardly ever has such values beside theirs; loosen the conditions, or leave these rows out"
+        )
+
+    def _place(
+        self,
+        found: dict[str, RawColumn],
+        rows: Mapping[str, RawColumn],
+        places: NDArray[np.intp],
+        sources: NDArray[np.intp],
+    ) -> None:
+        made_anew = [name for name in found if isinstance(self.schema[name], Identifier)]
+        own = {n: c for n, c in rows.items() if n not in self.given and n not in made_anew}
+        place(found, own, places, sources)
+        for name in made_anew:
+            # Keys follow from positions, and only which are missing is drawn.
+            if name not in self.given:
+                found[name].missing[places] = rows[name].missing[sources]
+
+    def _satisfied(self, rows: Mapping[str, RawColumn]) -> NDArray[np.bool_]:
+        found = [satisfies(self.schema[n], rows[n], condition) for n, condition in self.wanted.items()]
+        every = np.ones(next(iter(rows.values())).missing.size, np.bool_)
+        return np.asarray(np.logical_and.reduce([every, *found]))
