@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from syntabula.errors import ReleaseFileError, TrainingError
 from syntabula.marginals.domain import EncodedTable
-from syntabula.record_models.denoising import ROWS_AT_ONCE
+from syntabula.record_models import matched_rows
+from syntabula.record_models.denoising import ROWS_AT_ONCE, Denoising
 from syntabula.record_models.loop import Training
 from syntabula.record_models.tabular_diffusion import TabularDiffusion
 
@@ -61,6 +62,36 @@ class TestSamples:
                 made.append(few.sample(2 * ROWS_AT_ONCE + 5, np.random.default_rng(0)))
 
         assert all((a == b).all() for a, b in zip(made[0].codes, made[1].codes, strict=True))
+
+
+class TestGiven:
+    def test_columns_follow_one_given_column_as_they_do_in_free_rows(
+        self, model: TabularDiffusion, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # However little the network follows what it is told.
+        draw = Denoising.draw
+        monkeypatch.setattr(Denoising, "draw", lambda self, n, rng, given=None: draw(self, n, rng))
+        free = model.sample(4_000, np.random.default_rng(0))
+        given = free.project(["a"])
+
+        made = model.sample(4_000, np.random.default_rng(1), given)
+
+        near = [np.mean(rows.column("b") // 7 == rows.column("a")) for rows in (free, made)]
+        # Of shares near .9 among 4,000 rows six standard deviations of a difference are .041: once in 10^9 by chance.
+        assert abs(near[0] - near[1]) < 0.042
+
+    def test_rows_that_no_free_row_matches_are_drawn_by_the_network(
+        self, model: TabularDiffusion, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(matched_rows, "_SPARE", 1)
+        monkeypatch.setattr(matched_rows, "_FEWEST", 20)
+        given = plain_records().project(["a", "b"])
+
+        one, two = (model.sample(4_000, np.random.default_rng(3), given) for _ in range(2))
+
+        assert all((x == y).all() for x, y in zip(one.codes, two.codes, strict=True))
+        assert all((one.column(c) == given.column(c)).all() for c in given.domain)
+        assert np.mean(one.column("c") == (one.column("a") == 1)) > 0.9
 
 
 class TestWidth:

@@ -207,7 +207,10 @@ class CodesNetwork(NetworkModel, ABC):
         A given code that no record had tells nothing, or in an ordered column what the nearest code tells.
         """
         check_sample(self.domain, n, given)
-        known = self._given_places(given)
+        return self._decoded(self._rows_given(self._given_places(given), n, rng), given)
+
+    def _rows_given(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> Places:
+        """Return n rows with known places of some columns [n, columns], as `_completed`, some at a time."""
         at_once = self._rows_at_once(n)
         starts = range(0, n, at_once)
         seeds = rng.integers(2**63, size=len(starts))
@@ -220,7 +223,7 @@ class CodesNetwork(NetworkModel, ABC):
 
         parts = [*zip(starts, seeds, strict=True)]
         rows = in_threads(drawn, parts) if self._draws_in_threads else [drawn(part) for part in parts]
-        return self._decoded(np.concatenate([np.zeros((0, len(self.domain)), dtype=np.intp), *rows]), given)
+        return np.concatenate([np.zeros((0, len(self.domain)), dtype=np.intp), *rows])
 
     def _n_weights(self, domain: Domain) -> int:
         shapes = self._shapes(domain.sizes, [c in domain.ordered for c in domain])

@@ -21,6 +21,7 @@ from syntabula.record_models.denoiser import DenoisingNetwork, SeparateDenoising
 from syntabula.record_models.denoising import ROWS_AT_ONCE, Denoising, first_cuts, with_marginals
 from syntabula.record_models.diffusion import cosine_schedule, strided_levels
 from syntabula.record_models.loop import Training
+from syntabula.record_models.matched_rows import matched_rows
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.representation import ColumnLookup, Places
 
@@ -38,8 +39,10 @@ class TabularDiffusion(CodesNetwork):
     distribution at each level (Song, Meng, Ermon 2021, "Denoising Diffusion Implicit Models"), by a method of second
     order, and codes are drawn by Bayes' rule.
 
-    A third of the records are shown with some columns free of noise, so that any columns can be given to a draw, and
-    the others are drawn given them. The paper does so with the class to be predicted alone.
+    Given columns are met first by rows that are drawn freely: a given row takes the other columns of one that has its
+    values. If too few rows have them, the network is told them instead: a third of the records are shown to it with some
+    columns free of noise. It follows one or two such columns in part only, and half of them or more well. The paper shows
+    the class to be predicted alone.
 
     Saved are the weights, where numbers are cut into codes, and the one-way marginals. A model that was loaded samples
     without torch; where torch is installed and the processor has fast products in bfloat16, rows are drawn by these, so
@@ -177,6 +180,19 @@ class TabularDiffusion(CodesNetwork):
     ) -> Mapping[str, np.ndarray]:
         started = self._after_training(lookups, weights)
         return with_marginals(lookups, started, lambda moved: self._drawing(lookups, moved), total, rng)
+
+    def _rows_given(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> Places:
+        """Return n rows with known places of some columns: free rows that have them, or rows drawn given them."""
+        drawn = super()._rows_given
+        if not n or not 0 < len(known) < len(self.domain):
+            return drawn(known, n, rng)
+        positions = [self.domain.index(c) for c in known]
+        lookups = [self._lookups[j] for j in positions]
+        wanted = np.stack([*known.values()], 1)
+        rows, found = matched_rows(lookups, wanted, lambda m: drawn({}, m, rng), positions)
+        left = np.flatnonzero(~found)
+        rows[left] = drawn({c: places[left] for c, places in known.items()}, left.size, rng)
+        return rows
 
     def _completed(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> Places:
         """Return n rows with known places of some columns."""

@@ -46,8 +46,10 @@ class TabDDPM(NoisyTrained):
     categories their frequencies, and to which columns return in the end; the rest pays for noisy gradients of records
     that are sampled and clipped (DP-SGD, Abadi et al., 2016), each at four levels of noise, which cost no more than
     one. With an infinite epsilon there is none.
-    Time: that of all steps of training, as `plan` measures it. Any columns can be given to `sample`, but if these are one
-    or two, the others follow them only in part; conditions are met by drawing until enough rows satisfy them.
+    Time: that of all steps of training, as `plan` measures it. Any columns can be given to `sample`: rows that are drawn
+    freely are taken where they have the given values, which costs up to 25 free rows for a given one; where too few
+    have them the network is told them, and follows one or two columns only in part. Conditions are met by drawing
+    until enough rows satisfy them.
 
     Examples:
         >>> import math, syntabula
