@@ -22,6 +22,10 @@ NO_ARGUMENTS = {
 }
 NO_ARGUMENTS |= {"structure_share", "total_share", "drop=", "reset_index", "range(", "solver="}
 NO_ARGUMENTS |= {
+    # What a plug-in's functions must take, and what tries it.
+    "share=",
+    "progress=",
+    "check_selector",
     "learning_rate",
     "held_out",
     "rows_per_unit",

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from syntabula.errors import DataError
-from syntabula.table.database import _shared, at_hand, connection, interruptible, read_parquet
+from syntabula.table.database import _shared, at_hand, connection, interruptible
+from syntabula.table.files.parquet_reading import read_parquet
 from syntabula.table.frames.frames import from_frame
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
@@ -273,6 +274,6 @@ def test_times_in_nanoseconds_are_read_to_the_microsecond(tmp_path: Path) -> Non
 
     assert n_rows == 2
     assert columns["at"].values.tolist() == moments
-    assert (columns["at"].physical.kind, columns["at"].physical.timezone) == ("datetime", "UTC")
+    assert (columns["at"].physical.kind, columns["at"].physical.timezone) == ("datetime", "Europe/Berlin")
     assert columns["clock"].values.tolist() == [0, 86_399_999_999]
     assert columns["clock"].physical.kind == "time"
