@@ -11,7 +11,6 @@ from syntabula._extras import require
 
 _KINDS = ("cpu", "cuda")
 
-
 _SETTING = RLock()
 """What is chosen holds for all threads of a program, so that one fit could change it while another clips gradients."""
 
@@ -35,14 +34,14 @@ def training_products(*, rounded_by_gpus: bool) -> Iterator[None]:
     Args:
         rounded_by_gpus: A GPU rounds what it multiplies to TF32, by 2^-11 of itself; sums are float32.
     """
-    chosen = _chosen("high" if rounded_by_gpus else "highest")
-    with _SETTING:
-        chosen.__enter__()
-    try:
-        yield
-    finally:
+    with ExitStack() as held:
         with _SETTING:
-            chosen.__exit__(None, None, None)
+            held.enter_context(_chosen("high" if rounded_by_gpus else "highest"))
+        try:
+            yield
+        finally:
+            with _SETTING:
+                held.close()
 
 
 @contextmanager

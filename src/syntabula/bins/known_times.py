@@ -27,16 +27,17 @@ class KnownTimes:
 
     Attributes:
         lifts: The lifts.
-        kinds: Share of each weekday and hour in each bin [bins, 7, 24].
+        kinds: Share of each weekday and hour in each bin [bins, 7, 24], of weekdays alone [bins, 7] or of hours alone
+            [bins, 24] if the others have no lifts.
         wide: Bin of the model that each bin is part of [bins].
-        of_wide: Share of each weekday and hour in the bins of the model [bins of the model, 7, 24].
+        of_wide: The same in the bins of the model.
         has_choice: Which bins of the model hold all kinds of a calendar, so that its lifts are followed there.
     """
 
     lifts: Lifts
-    kinds: NDArray[np.float64]
+    kinds: NDArray[np.float32]
     wide: NDArray[np.intp]
-    of_wide: NDArray[np.float64]
+    of_wide: NDArray[np.float32]
     has_choice: dict[Calendar, NDArray[np.bool_]]
 
     @classmethod
@@ -50,12 +51,15 @@ class KnownTimes:
         """
         model = Bins((bins.edges[0], *lifts.cuts, bins.edges[-1]), integer=True)
         wide = model.codes(np.array(bins.edges[:-1], dtype=np.int64)).astype(np.intp)
-        kinds = _kinds(bins, within)
-        of_wide = np.zeros((model.size, WEEKDAYS, HOURS))
-        np.add.at(of_wide, wide, kinds * np.array(lifts.shares)[:, None, None])
         calendars = dict.fromkeys(lift.calendar for lift in lifts.lifts)
+        kinds = _kinds(bins, within)
+        # Days or hours of which there are no lifts need not be told apart.
+        for calendar, axis in (("weekday", 1), ("hour", 2)):
+            kinds = kinds if calendar in calendars else kinds.sum(axis=axis)
+        of_wide = np.zeros((model.size, *kinds.shape[1:]))
+        np.add.at(of_wide, wide, (kinds.T * np.array(lifts.shares)).T)
         has_choice = {c: with_all_kinds(model, within.days, c) for c in calendars}
-        return cls(lifts, kinds, wide, of_wide, has_choice)
+        return cls(lifts, kinds.astype(np.float32), wide, of_wide.astype(np.float32), has_choice)
 
     def weights(self, index: NDArray[np.intp], codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """Return how much more likely a row's codes make its bin than they do other times of the model's bin [n].
@@ -69,7 +73,7 @@ class KnownTimes:
             some = slice(start, start + _AT_ONCE)
             bins = index[some]
             wide = self.wide[bins]
-            factors = {
+            factors: dict[Calendar, NDArray[np.float32]] = {
                 "weekday": np.ones((bins.size, WEEKDAYS), np.float32),
                 "hour": np.ones((bins.size, HOURS), np.float32),
             }
@@ -85,19 +89,16 @@ class KnownTimes:
         return found
 
     def _mean(
-        self, factors: dict[str, NDArray[np.float32]], kinds: NDArray[np.float64], of: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+        self, factors: dict[Calendar, NDArray[np.float32]], kinds: NDArray[np.float32], of: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
         """Return the mean of each row's lifts over the kinds of time of some bins [n]."""
-        # Days or hours of which there are no lifts need not be told apart.
-        single = np.asarray(kinds, dtype=np.float32)
-        found: NDArray[np.float64]
-        if "weekday" not in self.has_choice:
-            found = np.einsum("nh,nh->n", factors["hour"], single.sum(axis=1)[of])
-        elif "hour" not in self.has_choice:
-            found = np.einsum("nw,nw->n", factors["weekday"], single.sum(axis=2)[of])
-        else:
-            three = (factors["weekday"], factors["hour"], single[of])
-            found = np.einsum("nw,nh,nwh->n", *three, optimize=True)
+        axes: dict[Calendar, str] = {"weekday": "w", "hour": "h"}
+        told = [name for name in axes if name in self.has_choice]
+        names = [axes[name] for name in told]
+        terms = ",".join([*(f"n{axis}" for axis in names), f"n{''.join(names)}"])
+        found: NDArray[np.float32] = np.einsum(
+            f"{terms}->n", *(factors[name] for name in told), kinds[of], optimize=True
+        )
         return found
 
 

@@ -80,7 +80,7 @@ class Followers:
 
 
 @dataclass(frozen=True, eq=False)
-class KnownParts:
+class RankedParts:
     """The ranks of the parts of a column's bins.
 
     Attributes:
@@ -166,7 +166,7 @@ class Following:
     """
 
     followers: Followers
-    known: Mapping[int, KnownParts]
+    known: Mapping[int, RankedParts]
     curves: Mapping[int, Curves]
     is_given: bool = False
 
@@ -185,7 +185,7 @@ class Following:
                 numbers[j] = hidden[j].drawn(expected, rest, rng)
                 if j in wanted:
                     curves[j] = Curves.of(hidden[j], numbers[j], rng)
-        known = {j: KnownParts.of(followers, j, parts, curves[j]) for j, parts in cuts.items()}
+        known = {j: RankedParts.of(followers, j, parts, curves[j]) for j, parts in cuts.items()}
         return cls(followers, known, curves)
 
     def weights(self, columns: Sequence[InBins], rng: np.random.Generator) -> NDArray[np.float64]:
