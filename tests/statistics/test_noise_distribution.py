@@ -20,7 +20,7 @@ SCALES = [0.5, 1.0, 3.3, 30.0, 1e6]
 KINDS = ["gaussian", "laplace"]
 SECURE_DRAWS = 50_000
 SEEDED_DRAWS = 100_000
-FEW = 99
+FEW = 19
 
 
 def draw(source: str, kind: str, n: int, scale: float, seed: int = 11) -> np.ndarray:

@@ -6,7 +6,7 @@ that the vetting of proofs is not complete. Flags that weaken the guarantee (`ho
 
 Counts get a vectorised `make_gaussian` or `make_laplace` over i64 (Canonne, Kamath and Steinke, 2020);
 OpenDP adds in exact arithmetic and saturates at the range of i64. A vector call costs about 10 (Gaussian) or 6
-(Laplace) microseconds per cell on one core; a call per cell costs 60 to 70. From a hundred cells on (their number is
+(Laplace) microseconds per cell on one core; a call per cell costs 60 to 70. From twenty cells on (their number is
 public; each spend states it) Gaussian noise is of our own sampler, which takes some hundredths of a microsecond
 (`privacy.vector_samplers`). A choice is `make_noisy_max` under
 zero-concentrated divergence, which is the exponential mechanism (a candidate is drawn uniformly and kept with
@@ -64,7 +64,7 @@ _CELLS_PER_CALL = 1 << 20
 
 _MEASUREMENTS_KEPT = 64
 
-_FEWEST_BY_TABLE = 100
+_FEWEST_BY_TABLE = 20
 """Least number of cells of our sampler of Gaussian noise, whose table takes as long as so many draws of OpenDP."""
 
 _MOST_BY_OPENDP = 1000

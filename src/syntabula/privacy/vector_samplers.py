@@ -258,14 +258,14 @@ def _staircase(sigma: float) -> _Staircase:
 def _blocks_of_rows(units: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int16]:
     """Return `_Staircase.block_of`."""
     row = 1 << _ROW_BITS
-    firsts, lasts = (ends - units + row - 1) // row, ends // row
-    rows = np.maximum(lasts - firsts, 0)
-    blocks = np.repeat(np.arange(_BLOCKS, dtype=np.int16), rows)
-    # Rows of a block follow each other, from its first on.
-    places = np.arange(blocks.size) + np.repeat(firsts - (np.cumsum(rows) - rows), rows)
-    block_of = np.full(row, -1, dtype=np.int16)
-    block_of[places] = blocks
-    return block_of
+    firsts = (ends - units + row - 1) // row
+    # A block within one row has no whole one, and the next begins where its own would.
+    stops = np.maximum(firsts, ends // row)
+    marks = np.zeros(2 * _BLOCKS + 2, dtype=np.int64)
+    marks[1:-1:2], marks[2:-1:2], marks[-1] = firsts, stops, row
+    values = np.full(2 * _BLOCKS + 1, -1, dtype=np.int16)
+    values[1::2] = np.arange(_BLOCKS)
+    return values.repeat(np.diff(marks))
 
 
 def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
