@@ -41,7 +41,7 @@ NUMBER = PhysicalType("float", "DOUBLE")
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOST_NAMES = 20
 _CUT_OFF = 0.015
-"""Least noisy fraction of values beyond found bounds that is said; where noise hides everything, it is about 0.01."""
+"""Least noisy fraction of values beyond found bounds that is said."""
 _MUCH_CUT_OFF = 0.1
 
 
