@@ -231,14 +231,14 @@ def find_columns(
     else:
         warn_of_hidden(
             patterned,
-            "no category is frequent enough to be found at this budget, so values are replaced by new keys of the form "
-            "that most have; if they are categories, declare them in a schema (`others: find` leaves the other columns "
+            "hardly any category is frequent enough to be found at this budget, so values are replaced by new keys of the "
+            "form that most have; if they are categories, declare them in a schema (`others: find` leaves the other columns "
             "to be found), or raise epsilon or the share of preprocessing",
         )
         warn_of_hidden(
             numbered,
-            "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
-            "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or "
+            "hardly any category is frequent enough to be found at this budget, so values are replaced by running numbers; "
+            "to learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or "
             "raise epsilon or the share of preprocessing; for keys in their own form, declare {kind: identifier} with a "
             "pattern",
         )
