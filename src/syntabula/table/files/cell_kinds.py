@@ -59,7 +59,7 @@ CELL_KINDS = (
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
 Nobody can tell whether 1,234 means thousands or thousandths; 1.234 means thousandths unless other cells of its column
-have a decimal comma or more groups. Padded numbers have two decimals, the last of which is zero. Days with other
+have a decimal comma or more groups. Padded numbers have two decimals or more, the last of which is zero. Days with other
 separators show by a number above 12 which part is the month; if neither does, either may come first. Whole days and
 times, such as 20240131, are whole numbers too. Padded clocks are digits such as 0905; whole numbers such as 1145 may
 be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or the
@@ -138,15 +138,15 @@ def kind_of(cell: str) -> str:
         "long whole": typed(_WHOLE, "BIGINT"),
         "whole with point": matches(cell, rf"{_SIGNED}\.0"),
         "point of thousandths": matches(cell, rf"{_GROUPED}\.[0-9]{{3}}"),
-        "padded real": matches(cell, rf"{_SIGNED}\.[0-9]0"),
+        "padded real": matches(cell, rf"{_SIGNED}\.[0-9]+0"),
         "real": typed(_REAL, "DOUBLE"),
         "comma of thousandths": matches(cell, rf"{_GROUPED},[0-9]{{3}}"),
-        "padded comma": matches(cell, rf"{_SIGNED},[0-9]0"),
+        "padded comma": matches(cell, rf"{_SIGNED},[0-9]+0"),
         "comma": matches(cell, rf"{_SIGNED},[0-9]+"),
         "groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{2,4}}"),
-        "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]0"),
+        "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+0"),
         "real groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+"),
-        "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]0"),
+        "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+0"),
         "groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+"),
         "whole groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{2,4}}"),
         "day": typed(_DAY, "DATE"),
