@@ -362,6 +362,36 @@ class TestClockTimesWithoutAColon:
         assert "if they are codes" in "".join(notes)
 
 
+class TestFilesWhoseFirstRowsTellLittle:
+    @pytest.mark.parametrize(
+        ("first", "later", "kind", "format"),
+        [
+            ("03.01.2024", "29.02.2024", Date, "%d.%m.%Y"),
+            ("01/02/2024 08:30", "02/13/2024 09:15", Datetime, "%m/%d/%Y %H:%M"),
+            ("", "31.12.2020", Date, "%d.%m.%Y"),
+            ("0", "12,5", Numeric, "1234,5"),
+        ],
+    )
+    def test_the_later_ones_tell_the_form(self, tmp_path, first, later, kind, format):
+        rows = [f"{first};{i}" for i in range(1_200)] + [f"{later};{i}" for i in range(100)]
+        (tmp_path / "t.csv").write_text("\n".join(["x;row", *rows]))
+
+        schema, _ = draft_schema(tmp_path / "t.csv")
+
+        assert isinstance(schema["x"], kind)
+        assert schema["x"].format == format
+
+
+@pytest.mark.parametrize(("places", "format"), [(2, "1234.50"), (4, "1234.5000"), (6, "1234.500000")])
+def test_as_many_decimals_are_written_as_each_cell_has(tmp_path, places, format):
+    rng = np.random.default_rng(0)
+    (tmp_path / "t.csv").write_text("\n".join(["x", *(f"{v:.{places}f}" for v in rng.normal(48, 1, 300))]))
+
+    schema, _ = draft_schema(tmp_path / "t.csv")
+
+    assert (schema["x"].decimals, schema["x"].format) == (places, format)
+
+
 class TestIdentifiers:
     def test_what_differs_in_every_row_is_an_identifier(self):
         for raw_column, name in [
