@@ -17,7 +17,7 @@ from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import TEXT_FORMATS, PhysicalType, RawTable
 from syntabula.table.read import may_have_parts, needs_parts, parts_of, read
-from syntabula.table.schema.schema import Schema, is_whole, undeclared
+from syntabula.table.schema.schema import Schema, check_name, is_whole, undeclared
 
 if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
@@ -121,8 +121,14 @@ def stored_types(source: RawTable | DelimitedFile | RawParts) -> Mapping[str, Ph
 def to_find(
     source: RawTable | DelimitedFile | RawParts, schema: Schema | None, computed: Collection[str]
 ) -> dict[str, PhysicalType]:
-    """Return the stored types of the columns whose domains have to be found; those that rules compute have none."""
+    """Return the stored types of the columns whose domains have to be found; those that rules compute have none.
+
+    Raises:
+        SchemaError: If one of them has a name that no schema can hold, which must be said before anything is spent.
+    """
     physical = stored_types(source)
+    for name in physical:
+        check_name(name)
     return {name: physical[name] for name in undeclared(physical, schema) if name not in computed}
 
 
