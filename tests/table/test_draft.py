@@ -220,6 +220,29 @@ class TestNotes:
         assert ((column.lower, column.upper), column.format, column.nullable) == (bounds, format, True)
         assert read(tmp_path / "t.csv", schema).columns["x"].missing.sum() == 40
 
+    @pytest.mark.parametrize(
+        ("mark", "cells", "bounds", "format"),
+        [
+            (";", ["5", "2.116", "999", "45.000"], (5, 45_000), "1.234"),
+            (";", ["38.500", "45.000"], (38_500, 45_000), "1.234"),
+            (";", ["0.250", "2.116", "45.000"], (0.25, 45.0), "1234.500"),
+            (",", ["5", "2.116", "999", "45.001"], (2.116, 999.0), "1234.5"),
+        ],
+    )
+    def test_a_point_before_three_digits_is_no_decimal_point_beside_semicolons(
+        self, tmp_path, mark, cells, bounds, format
+    ):
+        rows = [mark.join(("x", "y")), *(f"{cell}{mark}{i}" for i, cell in enumerate(cells * 30))]
+        (tmp_path / "t.csv").write_text("\n".join(rows))
+
+        schema, _ = draft_schema(tmp_path / "t.csv")
+
+        column = schema["x"]
+        assert isinstance(column, Numeric)
+        assert ((column.lower, column.upper), column.format) == (bounds, format)
+        values = read(tmp_path / "t.csv", schema).columns["x"].values
+        assert (values.min(), values.max()) == bounds
+
     def test_negative_numbers_in_the_way_of_accountants_are_pointed_out(self):
         for form in ("({n},034.50)", "{n}.5-", "(${n})"):
             texts = [form.format(n=n) if n % 2 else f"{n}.5" for n in range(10, 99)]
@@ -370,6 +393,7 @@ class TestFilesWhoseFirstRowsTellLittle:
             ("01/02/2024 08:30", "02/13/2024 09:15", Datetime, "%m/%d/%Y %H:%M"),
             ("", "31.12.2020", Date, "%d.%m.%Y"),
             ("0", "12,5", Numeric, "1234,5"),
+            ("17", "2.500", Numeric, "1.234"),
         ],
     )
     def test_the_later_ones_tell_the_form(self, tmp_path, first, later, kind, format):

@@ -120,7 +120,8 @@ def forms_of(database: Any, types: Mapping[int, str], decimal_comma: bool) -> di
         form = column_type(counts, 0, decimal_comma=decimal_comma)
         # Of a column of many texts the first tell enough. In a table in the order of its days, as a ledger is, the first
         # ones may all be of a month's first days, which leave open which part is the month.
-        if counts["text"] or (kind != "VARCHAR" and not _is_form(form, kind)):
+        is_open = kind == "VARCHAR" or form is None or form.kind == "integer"
+        if counts["text"] or not (is_open or _is_form(form, kind)):
             continue
         form = column_type(kind_counts(database, "written", f"c{i}"), 0, decimal_comma=decimal_comma)
         if form is not None and _is_form(form, kind):
@@ -134,6 +135,9 @@ def _is_form(form: PhysicalType | None, kind: str) -> bool:
     if form.kind in ("text", "boolean"):
         return form.name not in ("VARCHAR", "BOOLEAN")
     name = "TIMESTAMPTZ" if form.timezone is not None else form.name
+    if form.format == "1.234":
+        # 1.234 can be read as a number with decimals.
+        name = "DOUBLE"
     return form.kind == "time" or (form.format is not None and kind in ("VARCHAR", name))
 
 
