@@ -269,12 +269,13 @@ class TestNotes:
 
         assert isinstance(column, Categorical)
 
-    def test_days_that_are_written_otherwise_are_pointed_out(self):
-        texts = [f"{m}/{d}/20" for m in (1, 2) for d in range(1, 29)] * 2
+    @pytest.mark.parametrize("form", ["{m}/{d}/20", "{d:02}.0{m}.20", "{d:02}-JAN-2{m}"])
+    def test_days_that_are_written_otherwise_are_pointed_out(self, form):
+        texts = [form.format(m=m, d=d) for m in (1, 2) for d in range(1, 29)] * 2
 
         _, notes = draft_one(raw("text", texts))
 
-        assert "write them as 2024-01-31" in notes[0]
+        assert "declare it a date, with the `format`" in notes[0]
 
     def test_numbers_that_look_like_codes_are_pointed_out(self):
         for raw_column, noted in [

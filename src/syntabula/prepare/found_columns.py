@@ -18,6 +18,7 @@ from syntabula.prepare.bounds import MISSING_TAIL, REAL_EXPONENTS
 from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.prepare.private_domain import extract_column
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
+from syntabula.prepare.written_keys import are_written
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
@@ -229,8 +230,15 @@ def find_columns(
             "declare {kind: identifier} with a pattern",
         )
     else:
+        written = [name for name in patterned if are_written(columns[name])]
         warn_of_hidden(
-            patterned,
+            written,
+            "what look like numbers or days are written in a way that is not looked for, so values are replaced by new keys "
+            "of the form that most have; to learn them, declare the column numeric or a date in a schema, with their "
+            "`format`, such as '1.234,50 €' or '%d.%m.%y' (`others: find` leaves the other columns to be found)",
+        )
+        warn_of_hidden(
+            [name for name in patterned if name not in written],
             "hardly any category is frequent enough to be found at this budget, so values are replaced by new keys of the "
             "form that most have; if they are categories, declare them in a schema (`others: find` leaves the other columns "
             "to be found), or raise epsilon or the share of preprocessing",
