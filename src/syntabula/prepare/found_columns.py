@@ -233,22 +233,22 @@ def find_columns(
         written = [name for name in patterned if are_written(columns[name])]
         warn_of_hidden(
             written,
-            "what look like numbers or days are written in a way that is not looked for, so values are replaced by new keys "
-            "of the form that most have; to learn them, declare the column numeric or a date in a schema, with their "
-            "`format`, such as '1.234,50 €' or '%d.%m.%y' (`others: find` leaves the other columns to be found)",
+            "what look like numbers or days are written in a way that is not looked for, so values are replaced by new "
+            "keys of the form that most have; to learn them, declare the column numeric or a date in a schema, with "
+            "their `format`, such as '1.234,50 €' or '%d.%m.%y' (`others: find` leaves the other columns to be found)",
         )
         warn_of_hidden(
             [name for name in patterned if name not in written],
-            "hardly any category is frequent enough to be found at this budget, so values are replaced by new keys of the "
-            "form that most have; if they are categories, declare them in a schema (`others: find` leaves the other columns "
-            "to be found), or raise epsilon or the share of preprocessing",
+            "hardly any category is frequent enough to be found at this budget, so values are replaced by new keys of "
+            "the form that most have; if they are categories, declare them in a schema (`others: find` leaves the "
+            "other columns to be found), or raise epsilon or the share of preprocessing",
         )
         warn_of_hidden(
             numbered,
-            "hardly any category is frequent enough to be found at this budget, so values are replaced by running numbers; "
-            "to learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or "
-            "raise epsilon or the share of preprocessing; for keys in their own form, declare {kind: identifier} with a "
-            "pattern",
+            "hardly any category is frequent enough to be found at this budget, so values are replaced by running "
+            "numbers; to learn the categories, declare them in a schema (`others: find` leaves the other columns to be "
+            "found), or raise epsilon or the share of preprocessing; for keys in their own form, declare {kind: "
+            "identifier} with a pattern",
         )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
     # Where noise hides how a column writes missing cells, it does as most of the others.

@@ -38,8 +38,8 @@ class FoundCategories:
     def are_keys(self, name: str, n_records: float) -> bool:
         """Return whether texts are keys: none is frequent, or the column has the name of keys and most are not.
 
-        Of accounts with ten records each, and a few with a hundred, only these few are found. Real keys would come out, beside
-        an "other" for nearly all records.
+        Of accounts with ten records each, and a few with a hundred, only these few are found. Real keys would come out,
+        beside an "other" for nearly all records.
 
         Args:
             name: Name of the column, which is public.

@@ -92,7 +92,8 @@ def extract_column(
     categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
     without any such category, or with the name of a key and few of them (`FoundCategories.are_keys`), becomes an
     identifier, whose values are generated anew where they are not missing, in the shape that most of them have if a
-    small part of the budget finds one, and as many of them different; so do whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
+    small part of the budget finds one, and as many of them different; so do whole numbers that hardly repeat, in a
+    column with the name of a key. Whole numbers in a column with the name of
     clock times are these if nearly all can be; in other columns, if many hardly can be anything else too. Numbers that
     pandas holds as categories are treated like text, except that rare ones become missing. The number of decimals of
     floats and the resolution of times are found too. A column is nullable if more cells are missing than noise explains,
