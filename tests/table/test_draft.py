@@ -264,6 +264,23 @@ class TestNotes:
         assert schema["x"].texts == ("<0.5",)
         assert (schema["x"].lower, schema["x"].upper, schema["x"].nullable) == (0.5, 9.8, True)
 
+    @pytest.mark.parametrize(
+        ("kind", "values", "noted"),
+        [
+            ("integer", [10 * n for n in range(29)], True),
+            ("float", [n / 4 for n in range(100)], True),
+            ("float", [10.0 * n for n in range(29)], True),
+            ("integer", [10 * n for n in range(29)] + [15, 17], False),
+            ("float", [n / 100 for n in range(100)], False),
+            ("float", [n / 3 for n in range(100)], False),
+        ],
+    )
+    def test_multiples_of_one_number_are_pointed_out(self, kind, values, noted):
+        column, note = draft_one(raw(kind, values * 3))
+
+        assert isinstance(column, Numeric)
+        assert ("declare the number as `step`" in (note[0] if note else "")) == noted
+
     def test_days_among_other_texts_stay_categories(self):
         column, _ = draft_one(raw("text", ["2020-01-01", "2020-01-02", "unknown"] * 9))
 
