@@ -33,7 +33,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--releases", type=Path, help="folder of fitted models, as record_costs.py keeps them")
+    parser.add_argument(
+        "--releases", type=Path, help="folder of fitted models, as record_costs.py keeps them"
+    )
     parser.add_argument("--models", nargs="+", help="default: all in the folder")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
