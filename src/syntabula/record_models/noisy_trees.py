@@ -124,8 +124,8 @@ class NoisyTree:
         order = np.argsort(parts)
         self._nodes, self._shares, self._records = nodes, shares[order], np.maximum(counts.sum(1), 0.0)[order]
 
-    def finished(self, rows: Sequence[Codes], n: int) -> Tree:
-        """Return the tree, in whose leaves synthetic rows have the column's one-way marginal.
+    def finished(self, rows: Sequence[Codes], n: int) -> tuple[Tree, NDArray[np.unsignedinteger]]:
+        """Return the tree, in whose leaves synthetic rows have the column's one-way marginal, and their leaves [n].
 
         Args:
             rows: Codes [n] of each column that is drawn before.
@@ -134,8 +134,8 @@ class NoisyTree:
         ranks = np.concatenate([*self._ranks, np.zeros(0, dtype=np.int32)]).astype(np.int32)
         nodes = self._nodes.copy()
         leaves = leaf_nodes(nodes)
-        at = leaf_numbers(nodes).take(node_of(nodes, ranks, rows, self._sizes, n))
-        weights = np.bincount(at, minlength=leaves.size) / max(n, 1)
+        at = node_of(nodes, ranks, rows, self._sizes, n)
+        weights = np.bincount(at, minlength=len(nodes))[leaves] / max(n, 1)
         shares = raked(self._shares, weights, self._one_way[self._column] / self._total)
         counts = np.rint(shares * _RESOLUTION).astype(np.uint32)
         counts[np.arange(len(counts)), shares.argmax(1)] += counts.sum(1) == 0
@@ -143,7 +143,7 @@ class NoisyTree:
         ends = np.cumsum(held.sum(1))
         nodes[leaves, BELOW], nodes[leaves, ABOVE] = np.concatenate([[0], ends[:-1]]), ends
         codes = np.nonzero(held)[1].astype(code_dtype(self._domain.size(self._column)))
-        return Tree(nodes, ranks, codes, counts[held])
+        return Tree(nodes, ranks, codes, counts[held]), at
 
     def _grouped(self, column: str, most: int) -> NDArray[np.intp]:
         return level_groups(self._one_way[column], most, ordered=column in self._domain.ordered)

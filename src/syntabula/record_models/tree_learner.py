@@ -124,9 +124,9 @@ class NoisyTreeLearner:
             for predictor in self._predictors(column, order[:position], depends):
                 ask = partial(self._asked, doors, column, shares.level)
                 tree.grow(predictor, level, ask)
-            trees.append(tree.finished([*rows.values()], _SYNTHETIC_ROWS))
-            sizes = [domain.size(c) for c in rows]
-            rows[column] = trees[-1].draw([*rows.values()], sizes, _SYNTHETIC_ROWS, rng)
+            grown, leaves = tree.finished([*rows.values()], _SYNTHETIC_ROWS)
+            trees.append(grown)
+            rows[column] = grown.draw_in(leaves, rng)
         progress(_growing(order[-1]), 1.0)
         return start.raked(self.model.of_trees(domain, total, one_way, trees)), None
 

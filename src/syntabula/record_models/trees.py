@@ -59,7 +59,11 @@ class Tree:
             n: Number of rows.
             rng: Chooses among the donors of a leaf.
         """
-        firsts = self.nodes[:, BELOW].take(node_of(self.nodes, self.ranks, predictors, sizes, n))
+        return self.draw_in(node_of(self.nodes, self.ranks, predictors, sizes, n), rng)
+
+    def draw_in(self, leaves: NDArray[np.unsignedinteger], rng: np.random.Generator) -> Codes:
+        """Draw one code for each row as `draw` does, given the node of its leaf [n]."""
+        n, firsts = leaves.size, self.nodes[:, BELOW].take(leaves)
         # Each column has an order of its own, or rows that come first would have the lowest codes in all of them.
         rows = rng.permutation(n)
         # Sorting numbers of 16 bits takes a fifth as long.
@@ -76,7 +80,10 @@ class Tree:
         # Rounding may make a part 1.
         np.minimum(place, np.repeat(high - 1, held), out=place)
         drawn = np.empty(n, dtype=self.donors.dtype)
-        drawn[rows] = self.donors[np.searchsorted(self._heights, place, side="right") - 1]
+        if self.donors.size < n:
+            drawn[rows] = np.repeat(self.donors, np.diff(np.searchsorted(place, self._heights)))
+        else:
+            drawn[rows] = self.donors[np.searchsorted(self._heights, place, side="right") - 1]
         return drawn
 
     def shares(
