@@ -61,6 +61,15 @@ def drawn(tree: Tree, before: tuple[str, ...]) -> np.ndarray:
 
 
 class TestGrow:
+    def test_each_leaf_that_is_asked_for_can_hold_records(self) -> None:
+        asked: list[np.ndarray] = []
+
+        grown("d", ("b", "a"), keep=asked)
+
+        # All 30 codes of b and 9 of a have records.
+        assert asked[0].size == 30
+        assert all((leaves > 0).all() for leaves in asked)
+
     def test_codes_that_say_the_same_are_joined_whatever_their_numbers(self) -> None:
         for sigma in [0.0, 20.0]:
             tree = grown("d", ("a",), sigma)

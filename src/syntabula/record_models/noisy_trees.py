@@ -102,10 +102,10 @@ class NoisyTree:
         n_groups, n_values = int(groups.max()) + 1, int(values.max()) + 1
         # Groups are next to each other in the ranks that splits see.
         ranks, cuts = _ranked(groups, np.arange(n_groups))
-        nodes, parts = _divide(self._nodes, at, leaves[open_leaves], [cuts] * len(open_leaves))
+        nodes, parts = _divide(self._nodes, at, leaves[open_leaves], [cuts[:-1]] * len(open_leaves))
         found = ask(Splits(self._before, self._sizes, nodes, self._joined(at, ranks)), values)
         found = found.reshape(-1, n_values)[leaf_numbers(nodes)]
-        tables = found[parts].reshape(-1, n_groups + 1, n_values)
+        tables = found[parts].reshape(-1, n_groups, n_values)
         if predictor in self._domain.ordered:
             places = np.arange(n_groups)
         else:
