@@ -194,23 +194,22 @@ def _divide(
     for n in np.unique(sizes).tolist():
         which = np.flatnonzero(sizes == n)
         numbers = np.hstack([leaves[which, None], firsts[which, None] + np.arange(2 * n)])
-        splits, ends = _halved(n)
-        of_cuts = np.array([cuts[x] for x in which.tolist()], dtype=np.int32)
-        for node, cut, below, above in splits:
-            found[numbers[:, node], PREDICTOR] = predictor
-            found[numbers[:, node], CUT] = of_cuts[:, cut]
-            found[numbers[:, node], BELOW:] = numbers[:, [below, above]]
+        (split, cut, below, above), ends = _halved(n)
+        own = numbers[:, split]
+        found[own, PREDICTOR] = predictor
+        found[own, CUT] = np.array([cuts[x] for x in which.tolist()], dtype=np.int32)[:, cut]
+        found[own, BELOW], found[own, ABOVE] = numbers[:, below], numbers[:, above]
         parts[starts[which, None] + np.arange(n + 1)] = numbers[:, ends]
     return found, parts
 
 
 @lru_cache(maxsize=_MOST_GROUPS)
-def _halved(n: int) -> tuple[list[tuple[int, int, int, int]], list[int]]:
-    """Return how n cuts split a leaf, half of them on each side: the splits, and the leaves in order.
+def _halved(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return how n cuts split a leaf, half of them on each side: the splits [4, n], and the leaves in order [n + 1].
 
     Of a split: its node, its cut, and the nodes below and above; the leaf that is split is node 0.
     """
-    splits: list[tuple[int, int, int, int]] = []
+    splits: list[list[int]] = []
     ends: list[int] = []
 
     def split(node: int, first: int, last: int) -> None:
@@ -218,12 +217,12 @@ def _halved(n: int) -> tuple[list[tuple[int, int, int, int]], list[int]]:
             ends.append(node)
             return
         middle, below = first + (last - first) // 2, 2 * len(splits) + 1
-        splits.append((node, middle, below, below + 1))
+        splits.append([node, middle, below, below + 1])
         split(below, first, middle)
         split(below + 1, middle + 1, last)
 
     split(0, 0, n)
-    return splits, ends
+    return np.array(splits, dtype=np.intp).reshape(n, 4).T, np.array(ends)
 
 
 def _by_what_they_say(counts: FloatArray, *, ordered: bool) -> NDArray[np.intp]:
