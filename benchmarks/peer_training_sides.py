@@ -41,9 +41,11 @@ def _ours(method: Callable[[int], Any]) -> Side:
         import torch  # noqa: F401
 
         import syntabula as st
+        import syntabula.prepare.privtree
         import syntabula.privacy.training.counts
         import syntabula.synthesizers.fitting
-        import syntabula.table.frames.frames
+        import syntabula.table.finite
+        import syntabula.table.frames.pandas_columns
 
         schema = st.datasets.schema_of(facts["name"])
         synthesizer = method(len(frame))

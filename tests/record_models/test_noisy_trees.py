@@ -29,20 +29,28 @@ TABLE = records()
 ONE_WAY = {c: np.bincount(TABLE.column(c), minlength=DOMAIN.size(c)).astype(float) for c in DOMAIN}
 
 
-def grown(column: str, before: tuple[str, ...], sigma: float = 0.0, records: EncodedTable = TABLE) -> Tree:
+def grown(
+    column: str,
+    before: tuple[str, ...],
+    sigma: float = 0.0,
+    records: EncodedTable = TABLE,
+    keep: list[np.ndarray] | None = None,
+) -> Tree:
     rng = np.random.default_rng(1)
     tree = NoisyTree(DOMAIN, column, before, ONE_WAY)
 
     def ask(splits, groups):
         n_groups = int(groups.max()) + 1
-        cells = splits.leaves(records) * n_groups + groups[records.column(column)]
+        cells = splits.leaves(records, n_groups) + groups[records.column(column)]
         exact = np.bincount(cells, minlength=splits.n_leaves * n_groups)
+        if keep is not None:
+            keep.append(exact.reshape(-1, n_groups).sum(1))
         return exact + rng.normal(0, sigma, exact.size)
 
     for predictor in before:
         tree.grow(predictor, Level(sigma, 4.0), ask)
     rows = [TABLE.column(c) for c in before]
-    found = tree.finished(rows, TABLE.n_rows)
+    found, _ = tree.finished(rows, TABLE.n_rows)
     found.check([DOMAIN.size(c) for c in before], DOMAIN.size(column))
     return found
 
@@ -53,6 +61,15 @@ def drawn(tree: Tree, before: tuple[str, ...]) -> np.ndarray:
 
 
 class TestGrow:
+    def test_each_leaf_that_is_asked_for_can_hold_records(self) -> None:
+        asked: list[np.ndarray] = []
+
+        grown("d", ("b", "a"), keep=asked)
+
+        # All 30 codes of b and 9 of a have records.
+        assert asked[0].size == 30
+        assert all((leaves > 0).all() for leaves in asked)
+
     def test_codes_that_say_the_same_are_joined_whatever_their_numbers(self) -> None:
         for sigma in [0.0, 20.0]:
             tree = grown("d", ("a",), sigma)

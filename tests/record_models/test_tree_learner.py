@@ -142,18 +142,19 @@ class TestPlantedBugs:
 
     def test_splits_chosen_from_exact_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         seen: list[np.ndarray] = []
-        right_counts, right_joined = counts._exact, noisy_trees._joined_groups
+        right_counts, right_joined = counts._exact, noisy_trees.joined_groups
 
         def remembered(*asked):
             seen[:] = [right_counts(*asked)]
             return seen[0]
 
-        def joined(counts, sigma):
-            # As if a leaf were split where its exact number of records is even.
-            return [[0], [*range(1, len(counts))]] if seen[0].sum() % 2 else right_joined(counts, sigma)
+        def joined(tables, sigma):
+            # As if leaves were split where the exact number of records is even.
+            parts = [[1, tables.shape[1] - 1]] * len(tables)
+            return parts if seen[0].sum() % 2 else right_joined(tables, sigma)
 
         monkeypatch.setattr(counts, "_exact", remembered)
-        monkeypatch.setattr(noisy_trees, "_joined_groups", joined)
+        monkeypatch.setattr(noisy_trees, "joined_groups", joined)
 
         with pytest.raises(AssertionError, match=r"depends? on the records"):
             replay_on_neighbours()
@@ -168,7 +169,7 @@ class TestPlantedBugs:
                 # The last column's counts are taken from the table past the door.
                 if tree._column != "c":
                     return ask(splits, groups)
-                counts.append(splits.leaves(TABLE[0]) * 2 + groups[TABLE[0].column("c")])
+                counts.append(splits.leaves(TABLE[0], 2) + groups[TABLE[0].column("c")])
                 return np.bincount(counts[-1], minlength=splits.n_leaves * (int(groups.max()) + 1)).astype(
                     float
                 )

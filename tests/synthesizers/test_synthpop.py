@@ -126,6 +126,11 @@ class TestBudget:
         assert 0 < few.seconds < many.seconds
         assert many.steps[-1].name == "grow the tree of 'kind'"
 
+    def test_a_plan_knows_that_noise_allows_fewer_cells(self) -> None:
+        little, much = (private(budget=st.Budget(e, 1e-5)).plan(SCHEMA, 100_000) for e in (0.1, 10.0))
+
+        assert little.seconds < much.seconds
+
 
 class TestOptions:
     def test_they_are_those_of_the_trees_and_of_their_growth(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,7 @@ class Scale:
     edges: tuple[int, ...] | tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        first, end = self.lower, self.upper + self.integer
-        ends = self.at(np.array([first, end], dtype=np.float64))
-        inner = self.back(np.linspace(ends[0], ends[1], CELLS + 1)[1:-1])
-        # Zero begins a cell, and a cell of its own where only it is 0.
-        cuts: list[Any] = [0, 1] if self.integer else [0.0]
-        cuts += [round(x) for x in inner.tolist()] if self.integer else inner.tolist()
-        object.__setattr__(self, "edges", (first, *sorted({c for c in cuts if first < c < end}), end))
+        object.__setattr__(self, "edges", (self.lower, *_inner_edges(self), self.upper + self.integer))
 
     @classmethod
     def of(
@@ -121,6 +116,19 @@ class Scale:
         """Return the bins of the range that hold the same points as bins of its cells."""
         edges = tuple(self.edges[int(e)] for e in cells.edges)
         return Bins(edges, integer=self.integer)
+
+
+# A fit makes the scale of a column a few times.
+@lru_cache(maxsize=16)
+def _inner_edges(scale: Scale) -> list[Any]:
+    """Return the edges of the cells of a scale between its ends, ascending."""
+    first, end = scale.lower, scale.upper + scale.integer
+    ends = scale.at(np.array([first, end], dtype=np.float64))
+    inner = scale.back(np.linspace(ends[0], ends[1], CELLS + 1)[1:-1])
+    # Zero begins a cell, and a cell of its own where only it is 0.
+    cuts: list[Any] = [0, 1] if scale.integer else [0.0]
+    cuts += [round(x) for x in inner.tolist()] if scale.integer else inner.tolist()
+    return sorted({c for c in cuts if first < c < end})
 
 
 def even_bins(count: int, lower: Any, upper: Any, *, integer: bool, scale: Scale | None) -> Bins:

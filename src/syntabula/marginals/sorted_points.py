@@ -334,11 +334,13 @@ class CountsCodes(Protocol):
 
 def coded(points: NDArray[Any] | CountedPoints | CountsCodes, name: str, code: CodeFold) -> CountedPoints:
     """Return the codes of points with the number of records of each; `name` is that of the fold, see `CodeFold`."""
-    if isinstance(points, np.ndarray):
-        counts = np.bincount(code.code(points), minlength=code.size)
-        held = np.flatnonzero(counts)
-        return CountedPoints(held.astype(np.int64), counts[held].astype(np.int64))
-    return points.mapped(code.code) if isinstance(points, CountedPoints) else points.coded(name, code)
+    if not isinstance(points, np.ndarray | CountedPoints):
+        return points.coded(name, code)
+    values, records = (points.values, points.counts) if isinstance(points, CountedPoints) else (points, None)
+    # Sums of fewer than 2^53 records are exact.
+    counts = np.bincount(code.code(values), records, code.size)
+    held = np.flatnonzero(counts)
+    return CountedPoints(held.astype(np.int64), counts[held].astype(np.int64))
 
 
 def halving_cuts(

@@ -53,8 +53,8 @@ def check_splits(nodes: Nodes, n_predictors: int) -> None:
 
 def node_of(
     nodes: Nodes, ranks: NDArray[np.int32], predictors: Sequence[Codes], sizes: Sequence[int], n: int
-) -> NDArray[np.intp]:
-    """Return the number of each record's leaf among the nodes [n].
+) -> NDArray[np.unsignedinteger]:
+    """Return the number of each record's leaf among the nodes [n], as small integers.
 
     Args:
         nodes: The tree.
@@ -64,8 +64,10 @@ def node_of(
         n: Number of records.
     """
     splits = nodes[:, PREDICTOR] != LEAF
+    # Small numbers, as memory takes longer than sums.
+    of_nodes = np.min_scalar_type(len(nodes))
     if not splits[0]:
-        return np.zeros(n, dtype=np.intp)
+        return np.zeros(n, dtype=of_nodes)
     starts = np.cumsum([0, *sizes[:-1]])
     used = np.unique(nodes[splits, PREDICTOR])
     # A code matters by the number of cuts of its predictor that lie below its rank.
@@ -78,10 +80,10 @@ def node_of(
     shape = [int(own.max()) + 1 for own in steps]
     codes = [predictors[p] for p in used]
     if math.prod(shape) > n * _MOST_CELLS:
-        return _walked(numbered, np.stack([own.take(c) for own, c in zip(steps, codes, strict=True)]))
-    of_cells = _walked(numbered, np.indices(shape).reshape(len(shape), -1))
+        seen = np.stack([own.take(c) for own, c in zip(steps, codes, strict=True)])
+        return _walked(numbered, seen).astype(of_nodes)
+    of_cells = _walked(numbered, np.indices(shape).reshape(len(shape), -1)).astype(of_nodes)
     strides = np.cumprod([1, *shape[:0:-1]])[::-1]
-    # Small numbers, as memory takes longer than sums.
     kind = np.min_scalar_type(of_cells.size)
     cells = np.zeros(n, dtype=kind)
     for own, stride, c in zip(steps, strides, codes, strict=True):
@@ -147,12 +149,16 @@ class Splits:
         """Number of leaves."""
         return leaf_nodes(self.nodes).size
 
-    def leaves(self, table: EncodedTable) -> NDArray[np.intp]:
-        """Return the leaf of each record, numbered in the order of the nodes [rows]."""
+    def leaves(self, table: EncodedTable, width: int = 1) -> NDArray[np.unsignedinteger]:
+        """Return the leaf of each record, numbered in the order of the nodes, times a width [rows].
+
+        The integers are as small as all numbers below that of the leaves times the width allow.
+        """
         at = node_of(
             self.nodes, self.ranks, [table.column(c) for c in self.columns], self.sizes, table.n_rows
         )
-        return leaf_numbers(self.nodes).take(at)
+        numbers = leaf_numbers(self.nodes) * width
+        return numbers.astype(np.min_scalar_type(self.n_leaves * width)).take(at)
 
     def before(self, recoding: Recoding) -> Splits:
         """Return the same splits of records whose codes a recoding has still to map."""

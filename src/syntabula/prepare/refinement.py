@@ -249,7 +249,7 @@ class Refinement:
         lower, upper, integer = self.column.span()
         if not is_worth_fitting(lower, upper, integer=integer, count=self.count):
             return OrderedCodes(UniformBins(self.count).bins(lower, upper, integer=integer))
-        points = ordered_points(self.column, raw)[0] if isinstance(raw, RawColumn) else raw
+        points: Points = raw if not isinstance(raw, RawColumn) else _counted(self.column, raw)
         every = ColumnCurator(points, self.ledger, self.noise)
         levels = self._levels(every, points)
         unit = None if levels is None else levels.unit(lower, upper)
@@ -361,6 +361,11 @@ def code_of_levels(column: Ordered) -> CodeFold:
     """Return the fold that counts how round the values of a column are."""
     steps, (_, _, integer) = steps_of(column), column.span()
     return CodeFold(partial(levels_of, steps=steps, integer=integer), len(steps) + 2)
+
+
+def _counted(column: Ordered, raw: RawColumn) -> CountedPoints:
+    """Return the points of a column, each once: what follows takes passes over these."""
+    return CountedPoints.of(ordered_points(column, raw)[0])
 
 
 def _without(points: Points, values: Sequence[float]) -> Points:

@@ -49,6 +49,7 @@ import numbers
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,8 @@ def delta_of_gaussian(epsilon: float, mu: float) -> float:
     return math.exp(_log_delta(epsilon, mu)[0])
 
 
+# A fit asks for the same a few times.
+@lru_cache(maxsize=64, typed=True)
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
     """Find the largest mu, sensitivity over standard deviation, that is (epsilon, delta)-DP, rounded down."""
     positive("epsilon", epsilon)

@@ -316,6 +316,8 @@ def event_from_json(record: Mapping[str, Any]) -> Event:
 
 
 def _positive_float(name: str, value: Any) -> float:
+    if type(value) is float and 0 < value < math.inf:
+        return value
     number = float_above(positive(name, value))
     # An int beyond 2^53 would change silently, and the event would differ from the draw.
     if number != value:

@@ -62,6 +62,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from syntabula.errors import BudgetError
 from syntabula.privacy.budget import Currency
@@ -78,8 +79,10 @@ from syntabula.privacy.conversion import (
 _BITS = 128
 _HALF_PI = Fraction(15708, 10_000)  # above pi/2
 _WIDEST_FINE = Fraction(6)  # mu^2 where the two bounds for discrete Gaussian noise meet
+_PRICES_KEPT = 256  # a run asks for the same few again and again
 
 
+@lru_cache(maxsize=_PRICES_KEPT, typed=True)
 def gaussian_cost(sigma: float) -> Fraction:
     """Return mu^2, rounded up, of discrete Gaussian noise on one count that a record changes by 1.
 
@@ -120,6 +123,7 @@ def range_bought(cost: Fraction, left: Fraction) -> Fraction:
     return max(4 * quarter, (cost / 4) ** 2)
 
 
+@lru_cache(maxsize=_PRICES_KEPT, typed=True)
 def gaussian_sigma(
     cost: Fraction | float, l2_sensitivity_squared: Fraction | int, currency: Currency
 ) -> float:

@@ -6,13 +6,26 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Codes, Domain, code_dtype
 from syntabula.marginals.measurement import FloatArray
-from syntabula.marginals.splits import ABOVE, BELOW, LEAF, Nodes, Splits, leaf_nodes, leaf_numbers, node_of
+from syntabula.marginals.splits import (
+    ABOVE,
+    BELOW,
+    CUT,
+    LEAF,
+    PREDICTOR,
+    Nodes,
+    Splits,
+    leaf_nodes,
+    leaf_numbers,
+    node_of,
+)
+from syntabula.record_models.joined_groups import joined_groups
 from syntabula.record_models.one_way import level_groups
 from syntabula.record_models.population import believed
 from syntabula.record_models.trees import Tree, raked
@@ -22,9 +35,6 @@ MOST_CELLS = 2**16
 
 _MOST_GROUPS = 32
 _LEAST_CELLS = 4
-_UNLIKE = 2.0
-"""Neighbouring groups stay apart if they differ by so many standard deviations more than noise and chance make them."""
-
 _RESOLUTION = 2.0**22
 
 Ask = Callable[[Splits, NDArray[np.intp]], FloatArray]
@@ -73,51 +83,49 @@ class NoisyTree:
         self._nodes: Nodes = np.array([[LEAF, 0, 0, 0]], dtype=np.int32)
         counts = one_way[column]
         self._total = float(counts.sum())
-        self._shares = {0: counts / self._total}
-        self._records = {0: self._total}
+        # Of the leaves, in the order of their nodes.
+        self._shares = counts[None] / self._total
+        self._records = np.array([self._total])
 
     def grow(self, predictor: str, level: Level, ask: Ask) -> None:
         """Divide the leaves by a predictor that was not used before."""
         at = self._before.index(predictor)
-        leaves = leaf_nodes(self._nodes).tolist()
+        # What follows names leaves by their places among these.
+        leaves, records = leaf_nodes(self._nodes), self._records.tolist()
         size, target = self._sizes[at], self._domain.size(self._column)
         # A leaf of few records stays as it is, and so do the smallest of very many.
-        largest = sorted(leaves, key=lambda x: -self._records[x])[: MOST_CELLS // _LEAST_CELLS]
-        open_leaves = [x for x in largest if level.cells(self._records[x]) >= _LEAST_CELLS] or largest[:1]
-        allowed = level.cells(sum(self._records[x] for x in open_leaves)) / len(open_leaves)
+        largest = sorted(range(leaves.size), key=lambda x: -records[x])[: MOST_CELLS // _LEAST_CELLS]
+        open_leaves = [x for x in largest if level.cells(records[x]) >= _LEAST_CELLS] or largest[:1]
+        allowed = level.cells(sum(records[x] for x in open_leaves)) / len(open_leaves)
         n_groups, n_values = _divided(allowed, size, target)
         groups, values = self._grouped(predictor, n_groups), self._grouped(self._column, n_values)
         n_groups, n_values = int(groups.max()) + 1, int(values.max()) + 1
         # Groups are next to each other in the ranks that splits see.
         ranks, cuts = _ranked(groups, np.arange(n_groups))
-        nodes, parts = _divide(self._nodes, at, {x: list(cuts) for x in open_leaves})
-        asked = Splits(self._before, self._sizes, nodes, self._joined(at, ranks))
-        found = ask(asked, values).reshape(-1, n_values)
-        rows = {int(node): counts for node, counts in zip(leaf_nodes(nodes), found, strict=True)}
-        tables = {leaf: np.stack([rows[node] for node in parts.get(leaf, [leaf])]) for leaf in leaves}
-        places = np.arange(n_groups)
-        if predictor not in self._domain.ordered:
-            asked_of = np.stack([tables[x] for x in open_leaves])
-            places = _by_what_they_say(asked_of, ordered=self._column in self._domain.ordered)
+        nodes, parts = _divide(self._nodes, at, leaves[open_leaves], [cuts[:-1]] * len(open_leaves))
+        found = ask(Splits(self._before, self._sizes, nodes, self._joined(at, ranks)), values)
+        found = found.reshape(-1, n_values)[leaf_numbers(nodes)]
+        tables = found[parts].reshape(-1, n_groups, n_values)
+        if predictor in self._domain.ordered:
+            places = np.arange(n_groups)
+        else:
+            places = _by_what_they_say(tables, ordered=self._column in self._domain.ordered)
         self._ranks[at], cuts = _ranked(groups, np.argsort(places))
-        kept: dict[int, list[int]] = {}
-        told: dict[int, list[tuple[FloatArray, int]]] = {}
-        for leaf in leaves:
-            table = tables[leaf][places] if leaf in parts else tables[leaf]
-            joined = _joined_groups(table, level.sigma)
-            kept[leaf] = [cuts[part[-1]] for part in joined[:-1]]
-            told[leaf] = [(table[part].sum(0), len(part)) for part in joined]
-        self._nodes, parts = _divide(self._nodes, at, kept)
-        shares, records = {}, {}
-        for leaf in leaves:
-            for node, (counts, n_joined) in zip(parts.get(leaf, [leaf]), told[leaf], strict=True):
-                own = max(float(counts.sum()), 0.0)
-                records[node] = own
-                shares[node] = _moved(self._shares[leaf], values, counts, level.sigma * math.sqrt(n_joined))
-        self._shares, self._records = shares, records
+        tables = tables[:, places]
+        sizes, told = [[1]] * leaves.size, list(found[leaves, None])
+        for x, joined, table in zip(open_leaves, joined_groups(tables, level.sigma), tables, strict=True):
+            sizes[x], told[x] = joined, table
+        inner = [[cuts[end - 1] for end in itertools.accumulate(own[:-1])] for own in sizes]
+        nodes, parts = _divide(self._nodes, at, leaves, inner)
+        n_joined = np.concatenate(sizes)
+        counts = np.add.reduceat(np.concatenate(told), np.cumsum(n_joined) - n_joined)
+        parents = np.repeat(np.arange(leaves.size), [len(own) for own in sizes])
+        shares = _moved(self._shares, parents, values, counts, level.sigma * np.sqrt(n_joined))
+        order = np.argsort(parts)
+        self._nodes, self._shares, self._records = nodes, shares[order], np.maximum(counts.sum(1), 0.0)[order]
 
-    def finished(self, rows: Sequence[Codes], n: int) -> Tree:
-        """Return the tree, in whose leaves synthetic rows have the column's one-way marginal.
+    def finished(self, rows: Sequence[Codes], n: int) -> tuple[Tree, NDArray[np.unsignedinteger]]:
+        """Return the tree, in whose leaves synthetic rows have the column's one-way marginal, and their leaves [n].
 
         Args:
             rows: Codes [n] of each column that is drawn before.
@@ -126,17 +134,16 @@ class NoisyTree:
         ranks = np.concatenate([*self._ranks, np.zeros(0, dtype=np.int32)]).astype(np.int32)
         nodes = self._nodes.copy()
         leaves = leaf_nodes(nodes)
-        at = leaf_numbers(nodes).take(node_of(nodes, ranks, rows, self._sizes, n))
-        weights = np.bincount(at, minlength=leaves.size) / max(n, 1)
-        shares = np.stack([self._shares[x] for x in leaves.tolist()])
-        shares = raked(shares, weights, self._one_way[self._column] / self._total)
+        at = node_of(nodes, ranks, rows, self._sizes, n)
+        weights = np.bincount(at, minlength=len(nodes))[leaves] / max(n, 1)
+        shares = raked(self._shares, weights, self._one_way[self._column] / self._total)
         counts = np.rint(shares * _RESOLUTION).astype(np.uint32)
         counts[np.arange(len(counts)), shares.argmax(1)] += counts.sum(1) == 0
         held = counts > 0
         ends = np.cumsum(held.sum(1))
         nodes[leaves, BELOW], nodes[leaves, ABOVE] = np.concatenate([[0], ends[:-1]]), ends
         codes = np.nonzero(held)[1].astype(code_dtype(self._domain.size(self._column)))
-        return Tree(nodes, ranks, codes, counts[held])
+        return Tree(nodes, ranks, codes, counts[held]), at
 
     def _grouped(self, column: str, most: int) -> NDArray[np.intp]:
         return level_groups(self._one_way[column], most, ordered=column in self._domain.ordered)
@@ -166,29 +173,56 @@ def _ranked(groups: NDArray[np.intp], order: NDArray[np.intp]) -> tuple[NDArray[
     return ranks, (np.cumsum(np.bincount(places)) - 1).tolist()
 
 
-def _divide(nodes: Nodes, predictor: int, cuts: dict[int, list[int]]) -> tuple[Nodes, dict[int, list[int]]]:
-    """Return nodes in which leaves are split by some ranks, and their new leaves in the order of these.
+def _divide(
+    nodes: Nodes, predictor: int, leaves: NDArray[np.intp], cuts: Sequence[Sequence[int]]
+) -> tuple[Nodes, NDArray[np.intp]]:
+    """Return nodes in which leaves are split by some ranks, and their new leaves, those of a leaf in order of the ranks.
 
     Args:
         nodes: Of the tree.
         predictor: Its position.
-        cuts: For some leaves, the ranks after which they are split, ascending; the last rank of all may be among them.
+        leaves: Those to split.
+        cuts: For each of them, the ranks after which it is split, ascending; none leave it as it is.
     """
-    found = nodes.tolist()
-    parts: dict[int, list[int]] = {}
+    sizes = np.array([len(own) for own in cuts])
+    found = np.concatenate(
+        [nodes, np.tile(np.array([[LEAF, 0, 0, 0]], dtype=np.int32), (2 * sizes.sum(), 1))]
+    )
+    firsts, starts = len(nodes) + 2 * (np.cumsum(sizes) - sizes), np.cumsum(sizes + 1) - sizes - 1
+    parts = np.empty(sizes.sum() + sizes.size, dtype=np.intp)
+    # Leaves with as many cuts are split in the same way.
+    for n in np.unique(sizes).tolist():
+        which = np.flatnonzero(sizes == n)
+        numbers = np.hstack([leaves[which, None], firsts[which, None] + np.arange(2 * n)])
+        (split, cut, below, above), ends = _halved(n)
+        own = numbers[:, split]
+        found[own, PREDICTOR] = predictor
+        found[own, CUT] = np.array([cuts[x] for x in which.tolist()], dtype=np.int32)[:, cut]
+        found[own, BELOW], found[own, ABOVE] = numbers[:, below], numbers[:, above]
+        parts[starts[which, None] + np.arange(n + 1)] = numbers[:, ends]
+    return found, parts
 
-    def split(node: int, inner: list[int]) -> list[int]:
-        if not inner:
-            return [node]
-        middle = len(inner) // 2
-        below, above = len(found), len(found) + 1
-        found.extend([[LEAF, 0, 0, 0], [LEAF, 0, 0, 0]])
-        found[node] = [predictor, inner[middle], below, above]
-        return [*split(below, inner[:middle]), *split(above, inner[middle + 1 :])]
 
-    for leaf, ranks in cuts.items():
-        parts[leaf] = split(leaf, ranks)
-    return np.array(found, dtype=np.int32), parts
+@lru_cache(maxsize=_MOST_GROUPS)
+def _halved(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return how n cuts split a leaf, half of them on each side: the splits [4, n], and the leaves in order [n + 1].
+
+    Of a split: its node, its cut, and the nodes below and above; the leaf that is split is node 0.
+    """
+    splits: list[list[int]] = []
+    ends: list[int] = []
+
+    def split(node: int, first: int, last: int) -> None:
+        if first == last:
+            ends.append(node)
+            return
+        middle, below = first + (last - first) // 2, 2 * len(splits) + 1
+        splits.append([node, middle, below, below + 1])
+        split(below, first, middle)
+        split(below + 1, middle + 1, last)
+
+    split(0, 0, n)
+    return np.array(splits, dtype=np.intp).reshape(n, 4).T, np.array(ends)
 
 
 def _by_what_they_say(counts: FloatArray, *, ordered: bool) -> NDArray[np.intp]:
@@ -216,70 +250,34 @@ def _by_what_they_say(counts: FloatArray, *, ordered: bool) -> NDArray[np.intp]:
     return np.argsort(left[:, 0] * sizes[0] / lengths, kind="stable")
 
 
-def _joined_groups(counts: FloatArray, sigma: float) -> list[list[int]]:
-    """Join neighbouring groups until all that are left differ by more than noise and chance.
+def _moved(
+    shares: FloatArray,
+    parents: NDArray[np.intp],
+    values: NDArray[np.intp],
+    counts: FloatArray,
+    sigmas: FloatArray,
+) -> FloatArray:
+    """Return distributions of new leaves [leaves, codes]: those of their parents, moved to noisy counts.
 
     Args:
-        counts: Noisy [groups, values].
-        sigma: Standard deviation of the noise on each count.
-
-    Returns:
-        The groups that are joined, in order.
+        shares: Distributions of the parents [parents, codes].
+        parents: Which one each new leaf has.
+        values: Group of each code.
+        counts: Noisy numbers of records of each new leaf and group.
+        sigmas: Standard deviation of the noise on the counts of each new leaf.
     """
-    parts = [_Part([i], row, sigma) for i, row in enumerate(counts)]
-    scores = [one.unlike(other) for one, other in itertools.pairwise(parts)]
-    while scores:
-        i = scores.index(min(scores))
-        if scores[i] > _UNLIKE:
-            break
-        one, other = parts[i : i + 2]
-        parts[i : i + 2] = [_Part(one.groups + other.groups, one.counts + other.counts, sigma)]
-        del scores[i]
-        for j in (i - 1, i):
-            if 0 <= j < len(parts) - 1:
-                scores[j] = parts[j].unlike(parts[j + 1])
-    return [part.groups for part in parts]
-
-
-class _Part:
-    """Groups that are joined, and what does not depend on their neighbours.
-
-    Args:
-        groups: Their numbers.
-        counts: Their noisy counts together [values].
-        sigma: Standard deviation of the noise on the count of a group.
-    """
-
-    def __init__(self, groups: list[int], counts: FloatArray, sigma: float) -> None:
-        self.groups, self.counts = groups, counts
-        self._records = float(counts.sum())
-        noise = sigma**2 * len(groups) * counts.size
-        self._is_told = self._records > 2 * math.sqrt(noise)
-        if self._is_told:
-            self._shares, self._noise = counts / self._records, noise / self._records**2
-
-    def unlike(self, other: _Part) -> float:
-        """Return by how many standard deviations this part differs from another more than noise and chance make it."""
-        if not (self._is_told and other._is_told):
-            return -math.inf
-        both = self.counts + other.counts
-        chance = max(1 - float(both @ both) / (self._records + other._records) ** 2, 0.0)
-        expected = self._noise + other._noise + chance * (1 / self._records + 1 / other._records)
-        away = self._shares - other._shares
-        found = float(away @ away)
-        if expected <= 0:
-            return math.inf if found > 0 else -math.inf
-        return (found / expected - 1) / math.sqrt(2 / both.size)
-
-
-def _moved(shares: FloatArray, values: NDArray[np.intp], counts: FloatArray, sigma: float) -> FloatArray:
-    """Return a leaf's distribution [codes]: its parent's, moved to noisy counts of groups of codes."""
-    expected = np.bincount(values, shares, minlength=counts.size)
-    records = float(counts.sum())
-    if records <= 0:
-        return shares
-    held = np.maximum(expected, 1e-12)
-    found = believed(held / held.sum(), counts / records, sigma / records)
-    moved: FloatArray = shares * (np.maximum(found, 0.0) / held)[values]
-    total = float(moved.sum())
-    return moved / total if total > 0 else shares
+    n_values = counts.shape[1]
+    places = np.arange(len(shares))[:, None] * n_values + values
+    expected = np.bincount(places.ravel(), shares.ravel(), minlength=len(shares) * n_values)
+    held = np.maximum(expected.reshape(-1, n_values)[parents], 1e-12)
+    records = counts.sum(1, keepdims=True)
+    is_told = records > 0
+    divided = np.where(is_told, records, 1.0)
+    found = believed(held / held.sum(1, keepdims=True), counts / divided, sigmas[:, None] / divided)
+    moved: FloatArray = (np.maximum(found, 0.0) / held).take(values, axis=1)
+    own = shares[parents]
+    moved *= own
+    totals = moved.sum(1, keepdims=True)
+    is_told &= totals > 0
+    moved /= np.where(is_told, totals, 1.0)
+    return np.where(is_told, moved, own)

@@ -189,8 +189,8 @@ class Population:
         return raked_to(even, [*votes[::-1], *columns[::-1]], times=_RAKINGS)
 
 
-def believed(expected: FloatArray, votes: FloatArray, deviation: float) -> FloatArray:
-    """Return what to make of noisy votes where other parts were expected [asked].
+def believed(expected: FloatArray, votes: FloatArray, deviation: float | FloatArray) -> FloatArray:
+    """Return what to make of noisy votes where other parts were expected [..., asked].
 
     A part is taken to lie about the expected one with a standard deviation in proportion to it. How wide follows from the
     votes, as their variance less that of the noise (an empirical Bayes estimate: Efron and Morris 1973). So votes
@@ -199,14 +199,17 @@ def believed(expected: FloatArray, votes: FloatArray, deviation: float) -> Float
     Args:
         expected: Parts that the rows so far have; they add up to 1.
         votes: Noisy parts of the records.
-        deviation: Standard deviation of the noise; 0 without privacy.
+        deviation: Standard deviation of the noise, one or [..., 1]; 0 without privacy.
     """
-    if not deviation:
-        return votes / votes.sum() if votes.sum() > 0 else expected
+    if not np.any(deviation):
+        sums = votes.sum(-1, keepdims=True)
+        return np.where(sums > 0, votes / np.where(sums > 0, sums, 1.0), expected)
+    noise = np.square(deviation)
     away = votes - expected
-    unlike = float(np.sum(away**2)) - away.size * deviation**2
-    spread = max(unlike / float(np.sum(expected**2)), 1e-6) * expected**2
-    found = expected + spread / (spread + deviation**2) * away
+    unlike = np.square(away).sum(-1, keepdims=True) - away.shape[-1] * noise
+    squares = np.square(expected)
+    spread = np.maximum(unlike / squares.sum(-1, keepdims=True), 1e-6) * squares
+    found = expected + spread / (spread + noise) * away
     found = np.maximum(found, _LEAST_KEPT * expected)
-    shares: FloatArray = found / found.sum()
+    shares: FloatArray = found / found.sum(-1, keepdims=True)
     return shares

@@ -18,7 +18,10 @@ from syntabula.marginals.domain import Codes, Domain
 from syntabula.marginals.measurement import FloatArray, consistent_total, project_simplex
 from syntabula.marginals.splits import Splits
 from syntabula.models.base import Model
+from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.pricing import counting_event, standard_deviation
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.learner import ONE_WAY
@@ -31,6 +34,7 @@ _DEPENDENCE_SHARE = Fraction(1, 10)
 _LEVELS_COMPARED = 12
 _SYNTHETIC_ROWS = 50_000
 _SECONDS_PER_RECORD = 2e-8
+_LEAST_PLANNED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +65,13 @@ class NoisyTreeLearner:
         model: Its order of columns is kept.
         growth: How trees grow.
         seed: Of synthetic rows, by which leaves are weighed. No privacy rests on it.
+        budget: What a fit may spend, by which `plan` tells how many cells noise allows; None plans as if there were none.
     """
 
     model: ColumnTrees = field(default_factory=ColumnTrees)
     growth: NoisyGrowth = field(default_factory=NoisyGrowth)
     seed: int = 0
+    budget: Budget | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, ColumnTrees):
@@ -89,6 +95,9 @@ class NoisyTreeLearner:
             steps.append(
                 PlannedStep(name=DEPENDENCE, share=shares.dependence, cells=compared, noisy_cells=pairs)
             )
+        level = Level(self._planned_sigma(shares.level), self.growth.crowd)
+        # Numbers of groups are rounded up.
+        most = min(max(int(2 * level.cells(n_rows)), _LEAST_PLANNED), MOST_CELLS)
         for position, column in enumerate(order[1:], 1):
             levels = min(position, self.growth.levels)
             rows = n_rows + _SYNTHETIC_ROWS
@@ -96,7 +105,7 @@ class NoisyTreeLearner:
                 PlannedStep(
                     name=_growing(column),
                     share=shares.level * levels,
-                    noisy_cells=levels * min(max(int(2 * n_rows / self.growth.crowd), 64), MOST_CELLS),
+                    noisy_cells=levels * most,
                     cost=FitCost(rows * (position + 4) * 8 / 2**20, levels * rows * _SECONDS_PER_RECORD),
                 )
             )
@@ -124,9 +133,9 @@ class NoisyTreeLearner:
             for predictor in self._predictors(column, order[:position], depends):
                 ask = partial(self._asked, doors, column, shares.level)
                 tree.grow(predictor, level, ask)
-            trees.append(tree.finished([*rows.values()], _SYNTHETIC_ROWS))
-            sizes = [domain.size(c) for c in rows]
-            rows[column] = trees[-1].draw([*rows.values()], sizes, _SYNTHETIC_ROWS, rng)
+            grown, leaves = tree.finished([*rows.values()], _SYNTHETIC_ROWS)
+            trees.append(grown)
+            rows[column] = grown.draw_in(leaves, rng)
         progress(_growing(order[-1]), 1.0)
         return start.raked(self.model.of_trees(domain, total, one_way, trees)), None
 
@@ -169,6 +178,12 @@ class NoisyTreeLearner:
             ]
             chosen.append(left[int(np.argmax(merits))])
         return chosen
+
+    def _planned_sigma(self, share: Fraction) -> float:
+        """Return the noise on the counts of a level, if learning takes the whole budget; 0 if that is not known."""
+        if self.budget is None or not share:
+            return 0.0
+        return standard_deviation(counting_event(Ledger(self.budget), share, sensitivity=1, cells=1))
 
     def _shares(self, n_columns: int) -> _Shares:
         levels = sum(min(position, self.growth.levels) for position in range(n_columns))

@@ -72,8 +72,9 @@ class Synthpop(FromRecords):
     @property
     def learner(self) -> Learner:
         """The trees: grown on records, or with a budget on noisy counts."""
-        by_counts = NoisyTreeLearner(model=self.model, growth=self.growth, seed=self.seed or 0)
-        if self.allowed_budget.currency != "none":
+        budget = self.allowed_budget
+        by_counts = NoisyTreeLearner(model=self.model, growth=self.growth, seed=self.seed or 0, budget=budget)
+        if budget.currency != "none":
             return by_counts
         # They are grown, so how networks are trained does not matter.
         return RecordLearner(model=self.model, training=Training(), seed=self.seed or 0)

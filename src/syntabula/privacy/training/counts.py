@@ -150,6 +150,6 @@ def _exact(
     splits: Splits, column: str, groups: NDArray[np.intp], n_groups: int, records: EncodedTable
 ) -> NDArray[np.int64]:
     """Return how many records of each leaf have a code of each group [leaves * groups]."""
-    cells = splits.leaves(records) * n_groups
-    cells += groups.take(records.column(column))
+    cells = splits.leaves(records, n_groups)
+    cells += groups.astype(cells.dtype).take(records.column(column))
     return np.bincount(cells, minlength=splits.n_leaves * n_groups).astype(np.int64)
