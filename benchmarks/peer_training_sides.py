@@ -36,7 +36,9 @@ Side = Callable[[Any, dict[str, Any]], Train]
 
 def _ours(method: Callable[[int], Any]) -> Side:
     def prepare(frame: Any, facts: dict[str, Any]) -> Train:
-        import opendp.measurements  # noqa: F401 - imports are not timed
+        # Imports are not timed.
+        import opendp._data
+        import opendp.measurements  # noqa: F401
         import sklearn.tree  # noqa: F401
         import torch  # noqa: F401
 
@@ -47,6 +49,7 @@ def _ours(method: Callable[[int], Any]) -> Side:
         import syntabula.table.database
         import syntabula.table.files.declared_cells
         import syntabula.table.finite
+        import syntabula.table.frames.arrow_tables
         import syntabula.table.frames.frames
         import syntabula.table.frames.pandas_columns
 
