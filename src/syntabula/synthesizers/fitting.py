@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
@@ -24,6 +24,7 @@ from syntabula.privacy.pricing import enough
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
+from syntabula.synthesizers.code_facts import texts_of, weekdays_of
 from syntabula.synthesizers.hints import tell_of_days, tell_of_key_names, tell_of_keys, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.plan import (
@@ -230,7 +231,8 @@ def fit_table(
     )
     for sentence in coded.coercions.describe():
         warn_caller(CoercionWarning(sentence))
-    doors = Doors(Curator(coded.engine, ledger, noise, coded.units), partial(_texts, codec))
+    curator = Curator(coded.engine, ledger, noise, coded.units)
+    doors = Doors(curator, partial(texts_of, codec), partial(weekdays_of, codec))
     lifts, judged = None, judging.share if judging else Fraction(0)
     if coded.with_calendars is not None:
         from syntabula.synthesizers.calendar_lifts import LiftSearch
@@ -296,13 +298,6 @@ def fit_table(
         origin=table.origin,
         rules=whole,
     )
-
-
-def _texts(codec: Codec) -> Mapping[str, Sequence[str]]:
-    # Only models of texts ask for them.
-    from syntabula.table.coding.code_texts import code_texts
-
-    return code_texts(codec)
 
 
 def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
