@@ -43,6 +43,7 @@ FORMATS: list[tuple[dict[str, int], tuple[str, str | None]]] = [
     ({"real": HALF, "whole": 3000}, ("DOUBLE", "1234.5")),
     ({"real": HALF, "whole with point": 3000}, ("DOUBLE", "1234.0")),
     ({"comma": HALF, "whole": 3000}, ("DOUBLE", "1234,5")),
+    ({"comma": HALF, "whole with comma": 3000}, ("DOUBLE", "1234,0")),
     ({"padded comma": HALF, "comma of thousandths": 3000}, ("DOUBLE", "1234,50")),
     ({"comma of thousandths": HALF, "whole": 3000}, ("BIGINT", "1,234")),
     ({"groups by comma": HALF, "whole": 3000, "comma of thousandths": HALF}, ("BIGINT", "1,234")),

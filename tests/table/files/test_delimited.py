@@ -104,6 +104,7 @@ CELLS = {
     "007": "text",
     "cook": "text",
     "1,5": "comma",
+    "5,0": "whole with comma",
     "1,50": "padded comma",
     "1,0850": "padded comma",
     "1,234": "comma of thousandths",

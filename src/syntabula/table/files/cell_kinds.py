@@ -36,7 +36,7 @@ _DIGITS = ("padded clock", "whole clock", "late whole clock")
 _SHORT = ("whole", *_DIGITS[1:], *_COMPACT)
 _WHOLE_KINDS = (*_SHORT, "long whole")
 _REAL_KINDS = ("real", "padded real", "whole with point", "point of thousandths")
-_COMMA = ("comma", "padded comma", "comma of thousandths")
+_COMMA = ("comma", "padded comma", "whole with comma", "comma of thousandths")
 _GROUPS = (
     "groups by comma",
     "real groups by comma",
@@ -143,6 +143,7 @@ def kind_of(cell: str) -> str:
         "real": typed(_REAL, "DOUBLE"),
         "comma of thousandths": matches(cell, rf"{_GROUPED},[0-9]{{3}}"),
         "padded comma": matches(cell, rf"{_SIGNED},[0-9]+0"),
+        "whole with comma": matches(cell, rf"{_SIGNED},0"),
         "comma": matches(cell, rf"{_SIGNED},[0-9]+"),
         "groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{2,4}}"),
         "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+0"),
@@ -327,12 +328,9 @@ def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) 
         return replace(_TYPES["whole"], format="1,234")
     if format == "1.234,5" and stands_out <= {*_SHORT, "point of thousandths", "whole groups by point"}:
         return replace(_TYPES["whole"], format="1.234")
-    if (
-        format is None
-        and "whole with point" in stands_out
-        and counts["whole with point"] > sum(counts[k] for k in _SHORT)
-    ):
-        return replace(physical, format="1234.0")
+    with_zero = stands_out & {"whole with point", "whole with comma"}
+    if sum(counts[kind] for kind in with_zero) > sum(counts[kind] for kind in _SHORT):
+        return replace(physical, format=f"{(format or '1234.5')[:-1]}0")
     if format is None and is_short:
         return replace(physical, format="1234.5")
     return physical
