@@ -172,3 +172,17 @@ def test_few_numbers_in_groups_of_points_are_numbers(
     assert schema["x"].format == format
     (tmp_path / "one.csv").write_text("x;y\n1.234;1\n")
     assert read(tmp_path / "one.csv", schema).columns["x"].values.tolist() == [value]
+
+
+def test_times_come_out_with_the_offset_that_all_of_them_had(tmp_path: Path) -> None:
+    times = [f"2024-05-{1 + i % 28:02}T{i % 24:02}:00:00+05:30" for i in range(300)]
+    (tmp_path / "in.csv").write_text("\n".join(["at,y", *(f"{at},{i % 5}" for i, at in enumerate(times))]))
+
+    drafted, _ = draft_schema(tmp_path / "in.csv")
+    for schema in (None, drafted):
+        release = st.MST(epsilon=np.inf, seed=1, allow_observed=True).fit(tmp_path / "in.csv", schema)
+        (tmp_path / "out.csv").unlink(missing_ok=True)
+        release.sample_to(tmp_path / "out.csv", 50, seed=1)
+
+        _, *rows = (tmp_path / "out.csv").read_text().splitlines()
+        assert all(re.fullmatch(r"2024-05-[0-3][0-9]T[0-2][0-9]:00:00\+05:30,[0-4]", row) for row in rows)
