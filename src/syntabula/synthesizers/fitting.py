@@ -115,7 +115,7 @@ def fit(
         elif schema is not None:
             schema.check_table(table)
         with _opened_journal(method) as journal:
-            return fit_table(
+            release = fit_table(
                 method,
                 table,
                 schema,
@@ -125,6 +125,11 @@ def fit(
                 owned=not isinstance(source, RawTable),
                 judging=judging,
             )
+    if budget_of(method).currency != "none":
+        return release
+    from syntabula.table.files.quoted_cells import with_quotes
+
+    return replace(release, origin=with_quotes(release.origin, source))
 
 
 def fit_table(
