@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from syntabula._version import __version__
 from syntabula.errors import CoercionWarning, warn_caller
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
@@ -24,7 +22,6 @@ from syntabula.privacy.pricing import enough
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
-from syntabula.synthesizers.code_facts import texts_of, weekdays_of
 from syntabula.synthesizers.hints import tell_of_days, tell_of_key_names, tell_of_keys, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.plan import (
@@ -37,6 +34,7 @@ from syntabula.synthesizers.plan import (
 )
 from syntabula.synthesizers.reading import (
     counted_columns,
+    doors_to,
     encoded,
     learnable,
     learned,
@@ -236,8 +234,7 @@ def fit_table(
     )
     for sentence in coded.coercions.describe():
         warn_caller(CoercionWarning(sentence))
-    curator = Curator(coded.engine, ledger, noise, coded.units)
-    doors = Doors(curator, partial(texts_of, codec), partial(weekdays_of, codec))
+    doors = doors_to(Curator(coded.engine, ledger, noise, coded.units), codec)
     lifts, judged = None, judging.share if judging else Fraction(0)
     if coded.with_calendars is not None:
         from syntabula.synthesizers.calendar_lifts import LiftSearch

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syntabula.marginals.domain import Domain
-from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.doors.tables import Curator
 
 if TYPE_CHECKING:
+    from syntabula.marginals.measurement import FloatArray
     from syntabula.privacy.training.counts import LeafCurator, NearestCurator
     from syntabula.privacy.training.features import FeatureCurator
     from syntabula.privacy.training.records import RecordCurator

@@ -1,8 +1,6 @@
-"""What some models ask of a codec's codes: their texts, and the weekdays that they hold."""
+"""The weekdays that the codes of a codec hold."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,15 +11,7 @@ from syntabula.table.schema.calendar import days_of
 from syntabula.table.schema.columns import Ordered
 
 
-def texts_of(codec: Codec) -> Mapping[str, Sequence[str]]:
-    """Return the text of each code by column."""
-    # Only models of texts ask for them.
-    from syntabula.table.coding.code_texts import code_texts
-
-    return code_texts(codec)
-
-
-def weekdays_of(codec: Codec) -> Mapping[str, FloatArray]:
+def code_weekdays(codec: Codec) -> dict[str, FloatArray]:
     """Return the share of each weekday in each code of columns of days and times [codes, 7].
 
     Days of a bin count by the time that they have in it; codes without a day have all weekdays alike.
