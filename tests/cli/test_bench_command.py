@@ -66,6 +66,26 @@ class TestRun:
         assert ran.code == 0, ran.err
         assert (mine / "mine-quick.jsonl").read_text().count("\n") == 3
 
+    def test_a_store_of_the_other_size_is_named_where_there_is_none(self, mine, run):
+        (mine / "mine-quick.jsonl").touch()
+        whole, quick = run("bench", "show", "mine.yaml"), run("bench", "show", "mine.yaml", "--quick")
+        (mine / "mine-quick.jsonl").rename(mine / "mine.jsonl")
+        other = run("bench", "show", "mine.yaml", "--quick")
+
+        assert whole.code == other.code == 6
+        shown = "show that with `syntabula bench show mine.yaml"
+        assert f"there is no store 'mine.jsonl', but 'mine-quick.jsonl'; {shown} --quick`" in whole.err
+        assert f"there is no store 'mine-quick.jsonl', but 'mine.jsonl'; {shown}`" in other.err
+        assert "there is no store" not in quick.err
+
+    def test_an_infinite_budget_in_another_spelling_is_told_the_right_one(self, mine, run):
+        (mine / "mine.yaml").write_text(MINE.replace("[1, 5]", "[1, .inf]"))
+
+        ran = run("bench", "run", "mine.yaml", "--dry-run")
+
+        assert ran.code != 0
+        assert "write a finite number, or inf for an infinite epsilon" in ran.err
+
     def test_mistakes_are_one_sentence(self, mine, run):
         for words, code, message in [
             (("run", "tab_bench-t99"), 2, "there is no study 'tab_bench-t99'; did you mean"),

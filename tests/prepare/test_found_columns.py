@@ -43,6 +43,7 @@ FORMATS: list[tuple[dict[str, int], tuple[str, str | None]]] = [
     ({"real": HALF, "whole": 3000}, ("DOUBLE", "1234.5")),
     ({"real": HALF, "whole with point": 3000}, ("DOUBLE", "1234.0")),
     ({"comma": HALF, "whole": 3000}, ("DOUBLE", "1234,5")),
+    ({"comma": HALF, "whole with comma": 3000}, ("DOUBLE", "1234,0")),
     ({"padded comma": HALF, "comma of thousandths": 3000}, ("DOUBLE", "1234,50")),
     ({"comma of thousandths": HALF, "whole": 3000}, ("BIGINT", "1,234")),
     ({"groups by comma": HALF, "whole": 3000, "comma of thousandths": HALF}, ("BIGINT", "1,234")),
@@ -98,6 +99,24 @@ def test_it_finds_the_format_of_most_cells() -> None:
             found = physical_found(budget, 0, cells)
             assert found is not None
             assert (found.name, found.format) == expected, budget
+
+
+def test_times_of_one_offset_keep_it_and_those_of_two_are_told_of() -> None:
+    # Seeded; see above.
+    for budget in (BUDGET, Budget(math.inf)):
+        one, utc = (physical_found(budget, 0, {kind: N_CELLS}) for kind in ("time at +02:00", "zoned time"))
+        assert (one and one.timezone, utc and utc.timezone) == ("+02:00", "UTC")
+        for offsets, told in [
+            (("+02:00", "+01:00"), r"offsets \+01:00 and \+02:00, .* declare .* timezone"),
+            (("-03:00", "-04:00"), r"offsets -04:00 and -03:00"),
+            (("+01:00", "+05:00"), None),
+        ]:
+            cells = {f"time at {offset}": HALF for offset in offsets}
+            with warnings.catch_warnings() if told is None else pytest.warns(DomainWarning, match=told):
+                warnings.simplefilter("error" if told is None else "always")
+                both = physical_found(budget, 0, cells)
+            assert both is not None
+            assert both.timezone == "UTC"
 
 
 def test_the_separator_of_the_file_decides_what_a_comma_means() -> None:

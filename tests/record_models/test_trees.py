@@ -318,3 +318,34 @@ def _set(array: np.ndarray, place: Any, value: int) -> np.ndarray:
     changed = array.copy()
     changed[place] = value
     return changed
+
+
+def test_a_predictor_of_weekdays_is_seen_among_many_that_say_nothing() -> None:
+    rng = np.random.default_rng(0)
+    n, days = 4_000, 294
+    urgent = rng.random(n) < 0.5
+    day = np.where(
+        urgent, rng.integers(0, days, n), rng.integers(0, days // 7, n) * 7 + rng.integers(0, 5, n)
+    )
+    others = [rng.integers(0, 50, n).astype(np.uint8) for _ in range(9)]
+    predictors, sizes = [urgent.astype(np.uint8), *others], [2, *[50] * 9]
+    weekdays = np.eye(7)[np.arange(days) % 7]
+
+    def at_weekends(told: np.ndarray | None) -> float:
+        tree = grow(
+            day.astype(np.uint16),
+            days,
+            predictors,
+            sizes,
+            ordered=True,
+            ordered_predictors=(False, *[True] * 9),
+            weekdays=told,
+            **(OPTIONS | {"least_leaf": 2, "least_split": 4}),
+        )
+        anew = [predictors[0], *(rng.permutation(other) for other in others)]
+        drawn = tree.draw(anew, sizes, n, rng)[~urgent]
+        return float(np.mean(drawn % 7 >= 5))
+
+    assert at_weekends(weekdays) < 0.01
+    # As the ranks of days alone leave the predictor out.
+    assert at_weekends(None) > 0.03

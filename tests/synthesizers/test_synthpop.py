@@ -28,6 +28,26 @@ class TestRows:
         )
         assert abs(made["size"].mean() - table()["size"].mean()) < 0.5
 
+    def test_what_goes_with_weekdays_is_kept_beside_many_columns(self) -> None:
+        require_library("column_trees")
+        rng = np.random.default_rng(0)
+        n = 6_000
+        urgent = rng.random(n) < 0.4
+        # From Saturday on; planned stays begin between Monday and Friday.
+        day = np.where(urgent, rng.integers(0, 728, n), rng.integers(0, 104, n) * 7 + rng.integers(2, 7, n))
+        minute = np.clip(rng.normal(600, 150, n), 0, 1439).astype(int)
+        begin = pd.Timestamp("2022-01-01") + pd.to_timedelta(day * 1440 + minute, unit="m")
+        others = {f"x{i}": rng.integers(0, 60, n) for i in range(8)}
+        stays = pd.DataFrame({"begin": begin, "urgent": urgent, **others})
+
+        for times in (stays, stays.assign(begin=begin.normalize())):
+            made = st.Synthpop(epsilon=np.inf, seed=0).fit(times).sample(n, seed=0)
+
+            at_weekends = made["begin"].dt.day_of_week >= 5
+            # Of 3,600 planned stays; a tree that does not see weekdays has a tenth of them there.
+            assert at_weekends[~made["urgent"]].mean() < 0.02
+            assert at_weekends[made["urgent"]].mean() == pytest.approx(2 / 7, abs=0.05)
+
     @pytest.mark.thorough
     def test_conditions_and_given_values_hold(self) -> None:
         require_library("column_trees")

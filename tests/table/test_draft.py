@@ -207,7 +207,7 @@ class TestNotes:
         ("rows", "bounds", "format"),
         [
             (["x,y", '"1,234",1', '"2,345",2', '"12,345,678",3', "NA,4"], (1_234, 12_345_678), "1,234"),
-            (["x;y", "5,0;1", "6,0;2", ";3"], (5, 6), "1234,5"),
+            (["x;y", "5,0;1", "6,0;2", ";3"], (5, 6), "1234,0"),
         ],
     )
     def test_few_of_them_are_no_categories_which_have_no_format(self, tmp_path, rows, bounds, format):

@@ -172,3 +172,57 @@ def test_few_numbers_in_groups_of_points_are_numbers(
     assert schema["x"].format == format
     (tmp_path / "one.csv").write_text("x;y\n1.234;1\n")
     assert read(tmp_path / "one.csv", schema).columns["x"].values.tolist() == [value]
+
+
+def test_times_come_out_with_the_offset_that_all_of_them_had(tmp_path: Path) -> None:
+    times = [f"2024-05-{1 + i % 28:02}T{i % 24:02}:00:00+05:30" for i in range(300)]
+    (tmp_path / "in.csv").write_text("\n".join(["at,y", *(f"{at},{i % 5}" for i, at in enumerate(times))]))
+
+    drafted, _ = draft_schema(tmp_path / "in.csv")
+    for schema in (None, drafted):
+        release = st.MST(epsilon=np.inf, seed=1, allow_observed=True).fit(tmp_path / "in.csv", schema)
+        (tmp_path / "out.csv").unlink(missing_ok=True)
+        release.sample_to(tmp_path / "out.csv", 50, seed=1)
+
+        _, *rows = (tmp_path / "out.csv").read_text().splitlines()
+        assert all(re.fullmatch(r"2024-05-[0-3][0-9]T[0-2][0-9]:00:00\+05:30,[0-4]", row) for row in rows)
+
+
+@pytest.mark.parametrize(("budget", "is_whole"), [(np.inf, True), (1.0, False)])
+def test_where_all_cells_are_in_quotes_they_are_again_if_privacy_is_off(
+    tmp_path: Path, budget: float, is_whole: bool
+) -> None:
+    rows = [
+        f'"{i % 7}","{i % 9 / 2}","{"" if i % 4 else i % 5}","{"a,b" if i % 2 else "c"}"' for i in range(400)
+    ]
+    (tmp_path / "in.csv").write_text("\n".join(['"n","x","gap","text"', *rows, ""]))
+    numeric = {"n": (0, 6, True), "x": (0, 4, False), "gap": (0, 4, True)}
+    columns = {
+        name: st.Numeric(
+            lower, upper, integer=integer, decimals=None if integer else 1, nullable=name == "gap"
+        )
+        for name, (lower, upper, integer) in numeric.items()
+    }
+    schema = st.Schema({**columns, "text": st.Categorical(["a,b", "c"])})
+
+    release = st.MST(epsilon=budget, delta=0 if is_whole else 1e-5, seed=1).fit(tmp_path / "in.csv", schema)
+    release.save(tmp_path / "t.syn")
+    st.load(tmp_path / "t.syn").sample_to(tmp_path / "out.csv", 100, seed=1)
+
+    header, *found = (tmp_path / "out.csv").read_text().splitlines()
+    assert header == '"n","x","gap","text"'
+    number = '"[0-9.]+"' if is_whole else "[0-9.]+"
+    gap = '"[0-4]?"' if is_whole else "[0-4]?"
+    assert all(re.fullmatch(f'{number},{number},{gap},"(a,b|c)"', row) for row in found)
+    assert any(f",{gap[:1] * 2 if is_whole else ''}," in row for row in found)
+
+
+def test_one_cell_without_quotes_leaves_numbers_without(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text('"n","k"\n' + '"1","a"\n"2","b"\n' * 100 + '3,"a"\n')
+    schema = st.Schema({"n": st.Numeric(1, 3, integer=True), "k": st.Categorical(["a", "b"])})
+
+    st.MST(epsilon=np.inf, seed=1).fit(tmp_path / "in.csv", schema).sample_to(
+        tmp_path / "out.csv", 20, seed=1
+    )
+
+    assert re.fullmatch('"n","k"\n([123],"[ab]"\n)+', (tmp_path / "out.csv").read_text())

@@ -24,6 +24,7 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.files.cell_kinds import CELL_KINDS, N_FAMILIES, TEXT, column_type, likely_type
 from syntabula.table.files.delimited import DelimitedFile
+from syntabula.table.files.offset_kinds import of_summer_and_winter
 from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType, RawColumn
@@ -135,8 +136,23 @@ def find_type(
     column = ColumnCurator(kinds, ledger, noise)
     answer = column.histogram(range(len(CELL_KINDS) + 1), share=share, step=type_step(name))
     counts = dict(zip(CELL_KINDS, answer.values.tolist(), strict=True))
-    found = column_type(counts, answer.above_noise(LEAST_FAILURE), decimal_comma=decimal_comma)
+    height = answer.above_noise(LEAST_FAILURE)
+    found = column_type(counts, height, decimal_comma=decimal_comma)
+    if found is not None and found.timezone is not None:
+        _tell_of_offsets(name, [kind for kind in counts if counts[kind] > height])
     return found or likely_type(counts, answer.above_noise(MISSING_TAIL / N_FAMILIES))
+
+
+def _tell_of_offsets(name: str, kinds: Sequence[str]) -> None:
+    """Warn of a column of times with two offsets, which come out in UTC, if summer time explains them."""
+    if offsets := of_summer_and_winter([kind for kind in kinds if not kind.startswith("missing as ")]):
+        warn_caller(
+            DomainWarning(
+                f"column {name!r} has times with the offsets {' and '.join(offsets)}, as clocks of one place have in "
+                "winter and in summer; they come out in UTC; to keep them, declare the column in a schema as {kind: "
+                "datetime, timezone: ...} with the name of its zone, such as Europe/Paris"
+            )
+        )
 
 
 def find_columns(

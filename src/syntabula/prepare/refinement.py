@@ -345,12 +345,22 @@ class Refinement:
             share=self.shares["bins"],
             step=step_of("bins", self.name),
         )
-        if scale is None or self._sees_values(rest):
+        if self._sees_values(rest):
+            return self._by_days(fit(rest, lower, upper))
+        if scale is None:
             return fit(rest, lower, upper)
         cells = ColumnCurator(
             coded(points, CELLS, CodeFold(scale.cells, scale.size)), self.ledger, self.noise
         )
         return scale.bins(fit(cells, 0, scale.size - 1))
+
+    def _by_days(self, bins: Bins) -> Bins:
+        if not self.column.has_days:
+            return bins
+        from syntabula.prepare.day_bins import by_days
+        from syntabula.table.schema.calendar import days_of
+
+        return by_days(bins, days_of(self.column), self.count)
 
     def _sees_values(self, column: ColumnCurator) -> bool:
         """Return whether the discretizer reads the values as they are, and leaves frequent ones alone itself."""

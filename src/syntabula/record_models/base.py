@@ -60,6 +60,15 @@ class RecordModel(Model, Protocol):
         del texts
         return self
 
+    def with_weekdays(self, weekdays: Callable[[], Mapping[str, FloatArray]]) -> Self:
+        """Return the model to train, told the weekdays of columns of days and times; most models need none.
+
+        Args:
+            weekdays: Returns the share of each weekday in each code, by column [codes, 7].
+        """
+        del weekdays
+        return self
+
     def with_checkpoints(self, checkpoints: Checkpoints | None) -> Self:
         """Return the model to train, told where its training is kept; models that are made in one go need no such place.
 

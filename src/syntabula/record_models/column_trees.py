@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from time import process_time
@@ -25,6 +25,7 @@ from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.many_codes import MOST_DIRECTIONS, bytes_of_means
 from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
+from syntabula.record_models.tried_rows import chosen_rows
 
 _ROWS_AT_ONCE = 100_000
 _TRIED_ROWS = 50
@@ -69,6 +70,7 @@ class ColumnTrees(LookupModel):
     first: tuple[str, ...] = ()
     _trees: tuple[Tree, ...] = field(default=(), repr=False)
     _again: Mapping[str, Tree] = field(default_factory=dict, repr=False)
+    _weekdays: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         normalise(
@@ -83,6 +85,10 @@ class ColumnTrees(LookupModel):
     @property
     def _n_waves(self) -> int:
         return 1
+
+    def with_weekdays(self, weekdays: Callable[[], Mapping[str, FloatArray]]) -> Self:
+        """Return the same model, whose trees will tell weekdays apart."""
+        return replace(self, _weekdays=weekdays())
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what growing the trees takes, from two that are grown on a made-up table.
@@ -144,7 +150,9 @@ class ColumnTrees(LookupModel):
         last = {column: self._grown(records, column, _but(order, column), seed) for column in again}
         progress(TRAIN, 1.0)
         total = float(max(records.n_rows, 1))
-        return replace(self, first=tuple(order), _again=last).of_trees(domain, total, one_way, trees)
+        return replace(self, first=tuple(order), _again=last, _weekdays={}).of_trees(
+            domain, total, one_way, trees
+        )
 
     def of_trees(
         self, domain: Domain, total: float, one_way: Mapping[str, FloatArray], trees: Sequence[Tree]
@@ -167,6 +175,7 @@ class ColumnTrees(LookupModel):
             least_split=2 * self.least_leaf if self.least_split is None else self.least_split,
             complexity=self.complexity,
             least_code=self.least_code,
+            weekdays=self._weekdays.get(column),
             seed=seed,
         )
 
@@ -188,7 +197,7 @@ class ColumnTrees(LookupModel):
             known = {c: np.repeat(column[start:stop], tried) for c, column in codes.items()}
             rows, chances = self._drawn(known, late, (stop - start) * tried, rng)
             if late:
-                chosen, lost = _chosen(chances.reshape(-1, tried), rng)
+                chosen, lost = chosen_rows(chances.reshape(-1, tried), rng)
                 rows = {c: column[chosen] for c, column in rows.items()}
                 impossible += lost
             pieces.append(rows)
@@ -370,16 +379,6 @@ class ColumnTrees(LookupModel):
 
 def _but(columns: Sequence[str], left_out: str) -> list[str]:
     return [column for column in columns if column != left_out]
-
-
-def _chosen(chances: FloatArray, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-    """Return the position of a row for each given row [given rows, tried], and how many of these had no chance."""
-    heights = np.cumsum(chances, axis=1)
-    lost = heights[:, -1] <= 0
-    heights[lost] = np.arange(1, chances.shape[1] + 1)
-    below = (1.0 - rng.random(len(heights)))[:, None] * heights[:, -1:]
-    places = (heights < below).sum(1) + np.arange(len(heights)) * chances.shape[1]
-    return places, int(lost.sum())
 
 
 @lru_cache(maxsize=16)

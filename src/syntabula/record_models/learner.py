@@ -137,7 +137,7 @@ class RecordLearner:
                 return self.model.trained_with_noise(doors.domain, noisy, doors.records, paid, progress)
         records = doors.records.exact(step=TRAIN)
         one_way = one_way_counts(measured)
-        model = self.model.with_texts(doors.texts).with_checkpoints(records)
+        model = self.model.with_texts(doors.texts).with_weekdays(doors.weekdays).with_checkpoints(records)
         trained = model.trained(doors.domain, one_way, records.table, self.training, progress, seed=self.seed)
         return trained.with_checkpoints(None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,13 +15,19 @@ from syntabula.marginals.domain import Codes, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.splits import ABOVE, BELOW, LEAF, PREDICTOR, check_splits, leaf_nodes, node_of
 from syntabula.record_models.many_codes import places_of_codes
+from syntabula.record_models.split_scores import (
+    classes_of,
+    gini,
+    means_and_spreads,
+    order_of,
+    ranks_of,
+    scores_of,
+    weekday_scores,
+)
 
 MOST_CLASSES = 50
 """Codes that a column without an order may have for splits to count each apart; of more, similar ones stay together."""
 
-_RANKED_CLASSES = 12
-_PART_OF_SPREADS = 0.5
-"""What a split takes away of the variance of spreads counts as this part of what it takes away of that of ranks."""
 _PARTS_OF_A_RECORD = 1_000
 _RAKINGS = 20
 
@@ -160,6 +165,7 @@ def grow(
     least_split: int,
     complexity: float,
     least_code: int = 1,
+    weekdays: FloatArray | None = None,
     seed: int,
 ) -> Tree:
     """Return the tree of a column, grown on records, of which there must be at least one.
@@ -190,16 +196,20 @@ def grow(
         complexity: Part of the impurity of all records that a split must take away.
         least_code: Fewest records of a node that have a code without an order, or of all records that have one with an
             order; 1 keeps all as they are, and so do columns without an order of more than `MOST_CLASSES` codes.
+        weekdays: Share of each weekday in each code of a column of days or times [codes, 7], which splits tell apart
+            too; None for other columns.
         seed: Decides between equally good splits.
     """
-    classes = _ranks(target, n_codes) if ordered else _classes(target, n_codes)
+    classes = ranks_of(target, n_codes) if ordered else classes_of(target, n_codes)
     by_place = bool(predictors) and not ordered and n_codes > MOST_CLASSES
     if by_place:
         scores = places_of_codes(target, predictors, sizes, ordered_predictors)
     else:
-        scores = (classes - classes.mean())[:, None] if ordered else _scores(classes.astype(np.intp))
+        scores = (classes - classes.mean())[:, None] if ordered else scores_of(classes.astype(np.intp))
+    of_weekdays = np.zeros((len(target), 0)) if weekdays is None else weekday_scores(target, weekdays)
+    scores = np.hstack([scores, of_weekdays])
     ranks = [
-        np.arange(size, dtype=np.int32) if is_ordered else _order(codes, size, scores)
+        np.arange(size, dtype=np.int32) if is_ordered else order_of(codes, size, scores)
         for codes, size, is_ordered in zip(predictors, sizes, ordered_predictors, strict=True)
     ]
     if not ranks or np.ptp(classes) == 0:
@@ -207,8 +217,10 @@ def grow(
     else:
         trees = require("sklearn.tree", "evaluate")
         kind = trees.DecisionTreeRegressor if ordered or by_place else trees.DecisionTreeClassifier
-        told = scores if by_place else _means_and_spreads(classes) if ordered else classes
-        impurity = float(told.var(axis=0).mean()) if ordered or by_place else _gini(classes)
+        told = scores if by_place else means_and_spreads(classes) if ordered else classes
+        if weekdays is not None:
+            told = np.hstack([told, of_weekdays])
+        impurity = float(told.var(axis=0).mean()) if ordered or by_place else gini(classes)
         table = np.stack([r[c] for r, c in zip(ranks, predictors, strict=True)], axis=1).astype(np.float32)
         grown = kind(
             min_samples_leaf=least_leaf,
@@ -346,60 +358,3 @@ def _nodes(grown: object) -> NDArray[np.int32]:
     nodes = np.stack(columns, axis=1)
     nodes[is_leaf] = (LEAF, 0, 0, 0)
     return nodes.astype(np.int32)
-
-
-def _ranks(codes: Codes, size: int) -> NDArray[np.float64]:
-    """Return the middle of each record's step in the cumulative distribution [n]."""
-    shares = np.bincount(codes, minlength=size) / len(codes)
-    found: NDArray[np.float64] = (np.cumsum(shares) - shares / 2)[codes]
-    return found
-
-
-def _means_and_spreads(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what splits tell apart of ranks [n, 2]: their mean, and for half as much how far they spread.
-
-    These are the first two Legendre polynomials, which do not depend on each other where ranks are even.
-    """
-    centred = 2 * ranks - 1
-    mean, spread = math.sqrt(3) * centred, math.sqrt(5) * (3 * centred**2 - 1) / 2
-    return np.stack([mean, math.sqrt(_PART_OF_SPREADS) * spread], axis=1)
-
-
-def _classes(codes: Codes, size: int) -> NDArray[np.float64]:
-    """Return the codes [n] numbered from the most frequent."""
-    number = np.empty(size, dtype=np.intp)
-    number[np.argsort(-np.bincount(codes, minlength=size), kind="stable")] = np.arange(size)
-    return number[codes].astype(np.float64)
-
-
-def _gini(classes: NDArray[np.float64]) -> float:
-    shares = np.bincount(classes.astype(np.intp)) / len(classes)
-    return float(1 - (shares**2).sum())
-
-
-def _scores(classes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return which of the most frequent classes each record has, less their shares [n, classes]."""
-    held = min(int(classes.max()) + 1, _RANKED_CLASSES)
-    told: NDArray[np.float64] = (classes[:, None] == np.arange(held)).astype(np.float64)
-    told -= told.mean(0)
-    return told
-
-
-def _order(codes: Codes, size: int, scores: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return the ranks [size] of a predictor's codes by what they say of the target.
-
-    That is the order of the means of a number or of two classes, in which the best split lies (Breiman et al. 1984,
-    "Classification and Regression Trees", section 4.2.2); for more classes the first principal component
-    of the class shares (Coppersmith, Hong, Hosking 1999, "Partitioning nominal attributes in decision trees").
-    Codes without records come last.
-    """
-    counts = np.bincount(codes, minlength=size)
-    sums = np.stack([np.bincount(codes, column, minlength=size) for column in scores.T], axis=1)
-    means = sums / np.maximum(counts, 1)[:, None]
-    if means.shape[1] > 1:
-        weighed = means.T @ (means * counts[:, None])
-        means = means @ np.linalg.eigh(weighed)[1][:, -1:]
-    keys = np.where(counts > 0, means[:, 0], np.inf)
-    ranks = np.empty(size, dtype=np.int32)
-    ranks[np.argsort(keys, kind="stable")] = np.arange(size, dtype=np.int32)
-    return ranks

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from syntabula._version import __version__
 from syntabula.errors import CoercionWarning, warn_caller
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
@@ -36,6 +34,7 @@ from syntabula.synthesizers.plan import (
 )
 from syntabula.synthesizers.reading import (
     counted_columns,
+    doors_to,
     encoded,
     learnable,
     learned,
@@ -114,7 +113,7 @@ def fit(
         elif schema is not None:
             schema.check_table(table)
         with _opened_journal(method) as journal:
-            return fit_table(
+            release = fit_table(
                 method,
                 table,
                 schema,
@@ -124,6 +123,11 @@ def fit(
                 owned=not isinstance(source, RawTable),
                 judging=judging,
             )
+    if budget_of(method).currency != "none":
+        return release
+    from syntabula.table.files.quoted_cells import with_quotes
+
+    return replace(release, origin=with_quotes(release.origin, source))
 
 
 def fit_table(
@@ -230,7 +234,7 @@ def fit_table(
     )
     for sentence in coded.coercions.describe():
         warn_caller(CoercionWarning(sentence))
-    doors = Doors(Curator(coded.engine, ledger, noise, coded.units), partial(_texts, codec))
+    doors = doors_to(Curator(coded.engine, ledger, noise, coded.units), codec)
     lifts, judged = None, judging.share if judging else Fraction(0)
     if coded.with_calendars is not None:
         from syntabula.synthesizers.calendar_lifts import LiftSearch
@@ -296,13 +300,6 @@ def fit_table(
         origin=table.origin,
         rules=whole,
     )
-
-
-def _texts(codec: Codec) -> Mapping[str, Sequence[str]]:
-    # Only models of texts ask for them.
-    from syntabula.table.coding.code_texts import code_texts
-
-    return code_texts(codec)
 
 
 def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:

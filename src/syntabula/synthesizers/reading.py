@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from syntabula.errors import ArgumentError, CoercionWarning, DataError, warn_caller
 from syntabula.marginals.counting import CountingEngine, engine_for
 from syntabula.marginals.domain import EncodedTable
+from syntabula.privacy.doors import Doors
+from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.units import LateUnits, Units
 from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
@@ -20,6 +22,7 @@ from syntabula.table.read import may_have_parts, needs_parts, parts_of, read
 from syntabula.table.schema.schema import Schema, check_name, is_whole, undeclared
 
 if TYPE_CHECKING:
+    from syntabula.marginals.measurement import FloatArray
     from syntabula.prepare.preparation import Preparation
     from syntabula.synthesizers.settings import Settings
     from syntabula.table.coding.codec import Codec
@@ -278,3 +281,22 @@ def encoded(
 
 def _units_left(units: LateUnits, parts: EncodedParts) -> Units:
     return units.read().take(parts.left())
+
+
+def doors_to(curator: Curator, codec: Codec) -> Doors:
+    """Return the doors to a table that a codec wrote, for which a curator answers."""
+    return Doors(curator, partial(_texts, codec), partial(_weekdays, codec))
+
+
+def _texts(codec: Codec) -> Mapping[str, Sequence[str]]:
+    # Only models of texts ask for them.
+    from syntabula.table.coding.code_texts import code_texts
+
+    return code_texts(codec)
+
+
+def _weekdays(codec: Codec) -> Mapping[str, FloatArray]:
+    # Only trees ask for them.
+    from syntabula.table.coding.code_weekdays import code_weekdays
+
+    return code_weekdays(codec)

@@ -261,12 +261,14 @@ class Dialect:
         quoted: Whether texts are in quotes, as all names of the header are.
         marked: Whether a byte order mark comes first, by which Excel knows UTF-8.
         returns: Whether a carriage return precedes the line feed at the end of a line, as Windows writes it.
+        every: Whether all cells are in quotes, which records say and not the header: False unless privacy is off.
     """
 
     delimiter: str = ","
     quoted: bool = False
     marked: bool = False
     returns: bool = False
+    every: bool = False
 
 
 @dataclass(frozen=True)
@@ -306,7 +308,7 @@ class Origin:
         dialect = Dialect(**facts["dialect"]) if "dialect" in facts else None
         if dialect is not None and (
             dialect.delimiter not in [*DELIMITERS]
-            or not {type(dialect.quoted), type(dialect.marked), type(dialect.returns)} <= {bool}
+            or not {*map(type, (dialect.quoted, dialect.marked, dialect.returns, dialect.every))} <= {bool}
         ):
             raise ValueError("unknown form of delimited text")
         return cls(facts["container"], {n: PhysicalType(**p) for n, p in facts["physical"].items()}, dialect)

@@ -150,10 +150,7 @@ def show(
     chosen = _study(study, quick=quick)
     place = _store(chosen, store, quick=quick)
     if not place.is_file():
-        raise CommandError(
-            f"there is no store {str(place)!r}; make it with `syntabula bench run {printable(study)}`",
-            Exit.FILE,
-        )
+        raise CommandError(_no_store(study, chosen, place, store, quick=quick), Exit.FILE)
     check_outputs({"--page": page, "--parquet": parquet}, inputs=(place,), force=force)
     records = bench.Store(place).records()
     summary = bench.summarize(chosen, records)
@@ -229,6 +226,16 @@ def _check_any_done(study: Study, records: Mapping[str, Record], missing: Mappin
         return
     why = f"{ended[0].status}: {ended[0].reason}" if ended else next(iter(missing.values()))
     raise CommandError(f"no cell of {study.name!r} gave a result; {why}", Exit.NO_RESULT)
+
+
+def _no_store(written: str, study: Study, place: Path, store: Path | None, *, quick: bool) -> str:
+    """Return the message that a store is missing, and what to do; a store of the other size of study is named."""
+    command, text = printable(written), f"there is no store {str(place)!r}"
+    option = "" if quick else " --quick"
+    other = _store(study, None, quick=not quick)
+    if store is None and other.is_file():
+        return f"{text}, but {str(other)!r}; show that with `syntabula bench show {command}{option}`"
+    return f"{text}; make it with `syntabula bench run {command}{' --quick' if quick else ''}`"
 
 
 def _store(study: Study, store: Path | None, *, quick: bool) -> Path:

@@ -13,6 +13,7 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.privacy.doors.tables import Curator
 
 if TYPE_CHECKING:
+    from syntabula.marginals.measurement import FloatArray
     from syntabula.privacy.training.counts import LeafCurator, NearestCurator
     from syntabula.privacy.training.features import FeatureCurator
     from syntabula.privacy.training.records import RecordCurator
@@ -26,10 +27,13 @@ class Doors:
     Attributes:
         tables: Answers marginals, cells and dependences.
         texts: Returns the text of each code by column, as the codec writes it; of no column where nobody wrote any.
+        weekdays: Returns the share of each weekday in each code of columns of days and times [codes, 7]: public facts,
+            as the codes are. Their codes are never merged.
     """
 
     tables: Curator
     texts: Callable[[], Mapping[str, Sequence[str]]] = dict
+    weekdays: Callable[[], Mapping[str, FloatArray]] = dict
 
     @property
     def domain(self) -> Domain:
@@ -85,4 +89,4 @@ class Doors:
             }
             return {c: [t[i] for i in firsts.get(c, range(len(t)))] for c, t in self.texts().items()}
 
-        return Doors(self.tables.recoded(recoding), merged)
+        return Doors(self.tables.recoded(recoding), merged, self.weekdays)

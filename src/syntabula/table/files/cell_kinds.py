@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from syntabula.table.database import quoted
-from syntabula.table.files import day_kinds
+from syntabula.table.files import day_kinds, offset_kinds
 from syntabula.table.files.declared_cells import matches, stripped
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType
 from syntabula.table.schema.columns import SPELLINGS
@@ -24,6 +24,7 @@ _LOCAL = {
     "spaced time": "%Y-%m-%d %H:%M:%S", "spaced time of minutes": "%Y-%m-%d %H:%M",
 }  # fmt: skip
 _ZONED = {"zoned time": None, "UTC time": "%Y-%m-%dT%H:%M:%SZ"}
+_AT_OFFSETS: dict[str, str | None] = dict.fromkeys(offset_kinds.OFFSETS)
 _CLOCK = {
     "clock": "%H:%M", "bare clock": "%-H:%M", "clock of seconds": "%H:%M:%S", "bare clock of seconds": "%-H:%M:%S",
 }  # fmt: skip
@@ -36,7 +37,7 @@ _DIGITS = ("padded clock", "whole clock", "late whole clock")
 _SHORT = ("whole", *_DIGITS[1:], *_COMPACT)
 _WHOLE_KINDS = (*_SHORT, "long whole")
 _REAL_KINDS = ("real", "padded real", "whole with point", "point of thousandths")
-_COMMA = ("comma", "padded comma", "comma of thousandths")
+_COMMA = ("comma", "padded comma", "whole with comma", "comma of thousandths")
 _GROUPS = (
     "groups by comma",
     "real groups by comma",
@@ -54,7 +55,7 @@ _PERIODS = {"month": "%Y-%m", "dashed quarter": "%Y-Q%q", "quarter": "%YQ%q", "w
 
 CELL_KINDS = (
     *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, *_HALF_CLOCK,
-    _DIGITS[0], *day_kinds.KINDS, *day_kinds.NAMED, *_PERIODS, "month or season", *_MISSING, "text",
+    _DIGITS[0], *day_kinds.KINDS, *day_kinds.NAMED, *_PERIODS, "month or season", *_MISSING, *_AT_OFFSETS, "text",
 )  # fmt: skip
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
@@ -143,6 +144,7 @@ def kind_of(cell: str) -> str:
         "real": typed(_REAL, "DOUBLE"),
         "comma of thousandths": matches(cell, rf"{_GROUPED},[0-9]{{3}}"),
         "padded comma": matches(cell, rf"{_SIGNED},[0-9]+0"),
+        "whole with comma": matches(cell, rf"{_SIGNED},0"),
         "comma": matches(cell, rf"{_SIGNED},[0-9]+"),
         "groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{2,4}}"),
         "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+0"),
@@ -156,7 +158,6 @@ def kind_of(cell: str) -> str:
         "spaced time": typed(f"{_DAY} {_SECONDS}", "TIMESTAMP"),
         "spaced time of minutes": typed(f"{_DAY} {_MINUTES}", "TIMESTAMP"),
         "UTC time": typed(f"{_DAY}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}Z", "TIMESTAMPTZ"),
-        "zoned time": typed(f"{_DAY}[ T]({_MINUTES}|{_SECONDS}){_OFFSET}", "TIMESTAMPTZ"),
         "clock": matches(cell, "([01][0-9]|2[0-3]):[0-5][0-9]|24:00"),
         "bare clock": matches(cell, "[0-9]:[0-5][0-9]"),
         "clock of seconds": matches(
@@ -179,7 +180,9 @@ def kind_of(cell: str) -> str:
     }
     tests |= {kind: f"{cell} = {quoted(text)}" for kind, text in _MISSING.items()}
     cases = " ".join(f"WHEN {test} THEN {_AT[kind]}" for kind, test in tests.items())
-    return f"(CASE {cases} {day_kinds.cases(cell, _AT)} ELSE {_AT['text']} END)::UTINYINT"
+    zoned = typed(f"{_DAY}[ T]({_MINUTES}|{_SECONDS}){_OFFSET}", "TIMESTAMPTZ")
+    cases += f" WHEN {zoned} THEN {offset_kinds.place(cell, _AT, _AT['zoned time'])}"
+    return f"(CASE {cases} {day_kinds.cases(cell, _AT)} ELSE {_AT['text']} END)::USMALLINT"
 
 
 @dataclass(frozen=True)
@@ -235,7 +238,7 @@ _FORMS = (
     Form(frozenset({*_SHORT, *_REAL_KINDS}), _TYPES["number"], {}),
     Form(frozenset({"day"}), _TYPES["day"], {}),
     Form(frozenset({"day", *_LOCAL}), _TYPES["local"], _LOCAL),
-    Form(frozenset(_ZONED), _TYPES["zoned"], _ZONED),
+    Form(frozenset({*_ZONED, *_AT_OFFSETS}), _TYPES["zoned"], {**_ZONED, **_AT_OFFSETS}),
     Form(frozenset(_CLOCK), _TYPES["clock"], _CLOCK),
     # Late ones show that they are neither month and day nor year and month.
     Form(
@@ -271,7 +274,8 @@ _DAYS = tuple(
     for has_clock, alike in day_kinds.formats()
 )
 _FAMILIES = tuple(
-    tuple(kinds) for kinds in (_FLAGS, _WHOLE_KINDS + _REAL_KINDS, ("day", *_LOCAL), _ZONED, _CLOCK)
+    tuple(kinds)
+    for kinds in (_FLAGS, _WHOLE_KINDS + _REAL_KINDS, ("day", *_LOCAL), {**_ZONED, **_AT_OFFSETS}, _CLOCK)
 )
 
 N_FAMILIES = len(_FAMILIES)
@@ -310,6 +314,8 @@ def _type_of(stands_out: set[str], counts: Mapping[str, float], decimal_comma: b
     commas = (_OF_COMMA, _BY_COMMA) if decimal_comma else (_BY_COMMA, _OF_COMMA)
     for form in (*_FORMS, *commas, _BY_POINT):
         if form.needs <= stands_out <= form.reads:
+            if form.physical.timezone is not None and (offset := offset_kinds.only_offset(stands_out)):
+                return replace(form.physical, timezone=offset)
             numbers = form.physical.kind == "float"
             return (_number_type if numbers else Form.type_of)(form, counts, stands_out)
     fitting = [form for form in _DAYS if stands_out <= form.reads]
@@ -327,12 +333,9 @@ def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) 
         return replace(_TYPES["whole"], format="1,234")
     if format == "1.234,5" and stands_out <= {*_SHORT, "point of thousandths", "whole groups by point"}:
         return replace(_TYPES["whole"], format="1.234")
-    if (
-        format is None
-        and "whole with point" in stands_out
-        and counts["whole with point"] > sum(counts[k] for k in _SHORT)
-    ):
-        return replace(physical, format="1234.0")
+    with_zero = stands_out & {"whole with point", "whole with comma"}
+    if with_zero and sum(counts[kind] for kind in with_zero) > sum(counts[kind] for kind in _SHORT):
+        return replace(physical, format=f"{(format or '1234.5')[:-1]}0")
     if format is None and is_short:
         return replace(physical, format="1234.5")
     return physical

@@ -138,7 +138,8 @@ def _is_form(form: PhysicalType | None, kind: str) -> bool:
     if form.format == "1.234":
         # 1.234 can be read as a number with decimals.
         name = "DOUBLE"
-    return form.kind == "time" or (form.format is not None and kind in ("VARCHAR", name))
+    is_own = form.format is not None or form.timezone not in (None, "UTC")
+    return form.kind == "time" or (is_own and kind in ("VARCHAR", name))
 
 
 def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> dict[tuple[int, str], int]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from importlib.util import find_spec
 from itertools import islice
+from operator import attrgetter
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -112,8 +113,13 @@ def write_delimited(
         expression = _neutralised_sql(expression) if text else expression
         return value, _in_quotes(expression, column.physical, dialect) if quotes_texts else expression
 
-    def gap(text: str) -> str:
-        return _if_needed(text, dialect) if quotes_texts else text
+    def gap(physical: PhysicalType) -> str | None:
+        text = physical.missing_as
+        if quotes_texts and dialect.every:
+            # Of texts a missing cell has none, as an empty one in quotes is the empty text.
+            is_text = physical.kind == "text" and physical.format is None
+            return None if is_text and text is None else _quoted_text(text or "")
+        return _if_needed(text, dialect) if quotes_texts and text is not None else text
 
     iterator = iter(pieces)
     begun = [next(iterator)]
@@ -171,7 +177,7 @@ class _Prepared:
         columns: Mapping[str, RawColumn],
         cell: _Cell,
         names: Sequence[str] | None = None,
-        gap: Callable[[str], str] = str,
+        gap: Callable[[PhysicalType], str | None] = attrgetter("missing_as"),
     ) -> _Prepared:
         arrays: dict[str, NDArray[Any]] = {}
         selected: list[str] = []
@@ -179,8 +185,8 @@ class _Prepared:
         for i, (name, column) in enumerate(columns.items()):
             value, expression = cell(name, column, f"v{i}")
             arrays |= {f"v{i}": value, f"m{i}": column.missing}
-            text = column.physical.missing_as
-            missing = "NULL" if text is None else quoted(gap(text))
+            text = gap(column.physical)
+            missing = "NULL" if text is None else quoted(text)
             selected.append(f"CASE WHEN m{i} THEN {missing} ELSE {expression} END AS {shown[i]}")
         return cls(arrays, ", ".join(selected))
 
@@ -242,11 +248,13 @@ def _in_quotes(cell: str, physical: PhysicalType, dialect: Dialect) -> str:
     """Return the SQL of a cell that is present, in quotes if it is a text.
 
     R and most others that put names in quotes do so with texts, but not with usual numbers, days and flags; nor with NA,
-    which R writes for a missing text.
+    which R writes for a missing text. Where all cells are in quotes, these are too.
     """
+    in_quotes = f"""'"' || replace({cell}::VARCHAR, '"', '""') || '"'"""
+    if dialect.every:
+        return in_quotes
     if physical.kind != "text":
         return cell
-    in_quotes = f"""'"' || replace({cell}, '"', '""') || '"'"""
     if _is_in_quotes(physical):
         return f"CASE WHEN {cell} = 'NA' THEN {cell} ELSE {in_quotes} END"
     return f"CASE WHEN regexp_matches({cell}, {quoted(_apart(dialect))}) THEN {in_quotes} ELSE {cell} END"

@@ -44,7 +44,7 @@ _AMBIGUOUS = (
     (r"[-+]?[0-9.][0-9_.]*_[0-9_.]*([eE][-+]?[0-9]+)?", f"has underscores between digits; {_PLAINLY}"),
     (
         r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        f"is infinite or not a number; {_QUOTES}, or write a finite number",
+        f"is infinite or not a number; {_QUOTES}, or write a finite number, or inf for an infinite epsilon",
     ),
     (r"=|<<", f"has a special meaning in YAML 1.1; {_QUOTES}"),
 )

@@ -1,0 +1,34 @@
+"""Whether a delimited file puts all of its cells in quotes: known where privacy is off, as each record decides it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+
+from syntabula.table.database import connection, interruptible, quoted
+from syntabula.table.files.delimited import TextReader, is_delimited
+from syntabula.table.files.formats import file_format
+from syntabula.table.raw import Origin
+
+
+def with_quotes(origin: Origin, source: object) -> Origin:
+    """Return the origin with the quotes of all cells, if its file has them; files of no quoted header have none.
+
+    A cell that holds the end of a line ends the search, so that its file counts as one of texts in quotes.
+
+    Args:
+        origin: Where a table came from.
+        source: The table as it was given.
+    """
+    dialect = origin.dialect
+    if dialect is None or not dialect.quoted or not is_delimited(source):
+        return origin
+    cell = '"([^"]|"")*"'
+    every = f"{cell}({re.escape(dialect.delimiter)}{cell})*"
+    with connection() as database:
+        reader = TextReader(database, os.fspath(source), file_format(source).compression)
+        lines = reader.source("\x01", quote="", names=["line"], header=True)
+        query = f"SELECT 1 FROM {lines} WHERE NOT regexp_full_match(line, {quoted(every)}) LIMIT 1"
+        others = interruptible(database, lambda: database.execute(query).fetchall())
+    return origin if others else replace(origin, dialect=replace(dialect, every=True))
