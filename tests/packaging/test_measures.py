@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
-MODULES_OF_A_RUN = 100
+MODULES_OF_A_RUN = 104
 """Modules with code that `synth --method aim` loads for a table that is declared whole, without rules or units."""
 
 FILES_OF_PRIVACY = 21
@@ -72,7 +72,7 @@ def test_a_run_of_aim_goes_through_few_modules(tmp_path: Path) -> None:
     )
 
     loaded = [Path(line) for line in done.stdout.splitlines() if line.endswith(".py")]
-    assert 50 < sum(map(has_code, loaded)) <= MODULES_OF_A_RUN + 3
+    assert 50 < sum(map(has_code, loaded)) <= MODULES_OF_A_RUN
 
 
 def test_privacy_is_few_files_of_few_lines() -> None:
