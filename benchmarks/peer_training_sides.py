@@ -44,7 +44,10 @@ def _ours(method: Callable[[int], Any]) -> Side:
         import syntabula.prepare.privtree
         import syntabula.privacy.training.counts
         import syntabula.synthesizers.fitting
+        import syntabula.table.database
+        import syntabula.table.files.declared_cells
         import syntabula.table.finite
+        import syntabula.table.frames.frames
         import syntabula.table.frames.pandas_columns
 
         schema = st.datasets.schema_of(facts["name"])

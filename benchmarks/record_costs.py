@@ -1,7 +1,7 @@
 """Processor seconds and memory of the methods that learn from records, beside what `plan` says before.
 
     python benchmarks/record_costs.py [--table adult] [--epsilons inf 1] [--methods tvae argn ...] [--rows 100000] [--gpu]
-    python benchmarks/record_costs.py --show
+    python benchmarks/record_costs.py --show [--results FILE]
 
 Needs SYNTABULA_DATA. Each run is a process of one thread with usual options and public bounds and categories: it plans,
 learns the whole table and draws rows. Seconds are processor seconds, those by the clock come beside them; the peak is the
@@ -43,13 +43,16 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[math.inf, 1.0])
     parser.add_argument("--methods", nargs="+", help="default: all that have a form for the budget")
     parser.add_argument("--rows", type=int, default=100_000, help="rows to draw")
+    parser.add_argument(
+        "--releases", type=Path, help="folder that keeps the fitted models, for record_draws.py"
+    )
     parser.add_argument("--gpu", action="store_true", help="train on the first GPU")
     parser.add_argument("--results", type=Path, default=FOUND, help="file of JSON lines")
     parser.add_argument("--show", action="store_true", help="print what the file holds, run nothing")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(costs(**json.loads(options.one))))
+        print(json.dumps(costs(**json.loads(options.one), releases=options.releases)))
         return
     finished = {tuple(run.get(key, False) for key in ASKED) for run in found(options.results)}
     for epsilon in [] if options.show else options.epsilons:
@@ -58,7 +61,8 @@ def main() -> None:
             if tuple(run.values()) in finished:
                 continue
             one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            command = [sys.executable, __file__, "--one", json.dumps(run)]
+            kept = [] if options.releases is None else ["--releases", str(options.releases)]
+            command = [sys.executable, __file__, "--one", json.dumps(run), *kept]
             without = {} if options.gpu else {"CUDA_VISIBLE_DEVICES": ""}
             done = subprocess.run(
                 command, env=os.environ | one_thread | without, stdout=subprocess.PIPE, text=True
@@ -73,8 +77,10 @@ def main() -> None:
     show(found(options.results))
 
 
-def costs(table: str, epsilon: float, method: str, rows: int, gpu: bool = False) -> dict[str, Any]:
-    """Plan, learn and draw, and return what each took."""
+def costs(
+    table: str, epsilon: float, method: str, rows: int, gpu: bool = False, releases: Path | None = None
+) -> dict[str, Any]:
+    """Plan, learn and draw, and return what each took; the fitted model is kept in the folder, if there is one."""
     warnings.simplefilter("ignore")
     import torch
 
@@ -96,6 +102,10 @@ def costs(table: str, epsilon: float, method: str, rows: int, gpu: bool = False)
     after_fit = _peak_mb()
     release.sample(rows, seed=1000)
     times.append((time.process_time(), time.perf_counter()))
+    peak = _peak_mb()
+    if releases is not None:
+        releases.mkdir(parents=True, exist_ok=True)
+        release.save(releases / f"{table}-{method}-{epsilon:g}.release")
     (planning, _), (fitting, fitting_clock), (drawing, drawing_clock) = (
         (b[0] - a[0], b[1] - a[1]) for a, b in itertools.pairwise(times)
     )
@@ -111,7 +121,7 @@ def costs(table: str, epsilon: float, method: str, rows: int, gpu: bool = False)
         "drawing_clock": drawing_clock,
         "gpu_peak_mb": torch.cuda.max_memory_allocated() / 2**20 if gpu else 0.0,
         "fit_peak_mb": after_fit,
-        "peak_mb": _peak_mb(),
+        "peak_mb": peak,
     }
 
 

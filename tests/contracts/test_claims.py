@@ -77,6 +77,8 @@ CLAIMS: dict[str, tuple[str, tuple[str, ...]]] = {
             "statistics/test_noise_distribution.py::TestPower"
             "::test_the_secure_source_passes_at_its_scale_and_fails_three_percent_off",
             "privacy/test_noise.py::TestSecureNoise::test_of_forked_processes_shares_no_draw",
+            "privacy/test_vector_samplers.py::TestDraws::test_follow_the_discrete_gaussian",
+            "privacy/test_vector_samplers.py::TestBeyond::test_each_number_is_tried_once_and_as_likely_as_it_must_be",
             "statistics/test_choice_distribution.py::TestMany::test_follow_the_exponential_mechanism",
             "privacy/test_exact_samplers.py::TestUnits::test_of_any_candidate_reach_its_weight",
             "privacy/test_exact_samplers.py::TestDecision"

@@ -53,6 +53,26 @@ class TestFrequentValues:
         assert {0.0, 50_000.0, 1_200.0} <= {*found.points}
         assert all(value % 100 == 0 for value in found.points)
 
+    def test_zeros_are_kept_where_other_values_of_as_many_records_are_not(self):
+        # The noise has a standard deviation of about 75: 5.3 of it hide any other value, and 2.3 of it hide 0.
+        budget = Budget(epsilon=1.0, delta=1e-5).with_failure_delta(1e-6)
+        others = np.random.default_rng(0).lognormal(4, 1, 2_500)
+
+        for n_zeros, expected in [(300, (0.0,)), (0, ())]:
+            found = find_atoms(
+                curator(np.concatenate([others, np.zeros(n_zeros), np.full(300, 1.25)]), budget),
+                0.0,
+                1e6,
+                unit=None,
+                count=40,
+                n_estimated=3_000,
+                share=Fraction(1, 400),
+                delta=Fraction(1, 20_000_000),
+                step="x",
+            )
+
+            assert found.points == expected
+
     def test_no_noise_is_drawn_for_values_of_far_fewer_records_than_noise_adds(self, monkeypatch):
         # The noise has a standard deviation of about 75.
         budget = Budget(epsilon=1.0, delta=1e-5).with_failure_delta(1e-6)
@@ -78,8 +98,8 @@ class TestFrequentValues:
             step="x",
         )
 
-        # Of what is left of counts above a tenth of it.
-        assert drawn == [8 - 6, 10_000 - 6]
+        # Of what is left of counts above a tenth of it, and of 0, which is public.
+        assert drawn == [1, 8 - 6, 10_000 - 6]
         assert found.points == (5_000.5,)
 
     def test_a_pure_budget_counts_zero_and_both_bounds(self):

@@ -250,5 +250,5 @@ class TestWhereEvidenceEnds:
             found = [f for f in bounds if f.upper > 1]
             assert len(found) >= least_found * len(bounds)
             assert all(np.mean(amounts > f.upper) < 0.35 for f in found)
-            # What is told is cautious.
-            assert not hidden or 0.1 < np.mean(hidden) < 0.6
+            # Five or six of ten lie beyond.
+            assert not hidden or 0.2 < np.mean(hidden) < 0.7

@@ -243,7 +243,7 @@ def test_one_warning_names_all_columns_of_a_kind() -> None:
 
     assert release.privacy.made_anew == ("name", "mother")
     assert len(messages) == 2
-    assert messages[0].startswith("2 columns ('name', 'mother'), each: no category is frequent")
+    assert messages[0].startswith("2 columns ('name', 'mother'), each: hardly any category is frequent")
     assert messages[1].startswith("column 'debt': at this budget")
     assert "person" not in messages[0]
 

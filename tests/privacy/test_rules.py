@@ -59,8 +59,7 @@ def bought_training(budget: Budget, **query: object) -> Event:
 class TestTraining:
     def test_costs_its_mu_and_its_chance_to_fail(self) -> None:
         assert cost_of(TRAINING, "mu_squared") == Fraction(training_mu(1.0, 0.01, 2000, 1e-6)) ** 2
-        # The farthest draws are missing: 2 million draws, each with next to nothing.
-        assert 0 < failure_of(TRAINING) - Fraction(1e-6) < 1e-20
+        assert failure_of(TRAINING) == Fraction(1e-6)
 
     def test_is_refused_by_other_budgets_with_the_reason(self) -> None:
         for budget, reason in [(Budget.zcdp(0.5, 1e-5), "zero-concentrated"), (Budget.pure(1.0), "pure")]:

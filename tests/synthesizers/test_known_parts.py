@@ -131,8 +131,30 @@ class TestCost:
 
         made = [release.sample(given=given, seed=0) for _ in range(2)]
 
-        assert rows == [known_parts._TRIED, *[10, 70] * 2]
+        assert rows == [known_parts.TRIED, *[10, 70] * 2]
         pd.testing.assert_frame_equal(*made)
+
+    def test_many_rows_under_a_condition_do_not_take_many_times_as_many(
+        self, amounts: tuple[st.Release, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release, every = amounts
+        where = {"income": (62, 66)}
+        near = every[every["income"].between(62, 66)]
+        assert 0.05 < len(near) / len(every) < 0.1
+        rows = drawn(release, monkeypatch)
+
+        made = release.sample(15_000, where=where, seed=0)
+
+        # Each row that is kept took more than ten others.
+        assert sum(rows) < 0.8 * 15_000 * len(every) / len(near)
+        assert made["income"].between(62, 66).all()
+        # Those before were drawn without the condition, and are few.
+        few = release.sample(1_000, where=where, seed=0)
+        for name in ("tax", "rent"):
+            for some in (made, few):
+                spread = math.hypot(near[name].std() / len(near) ** 0.5, some[name].std() / len(some) ** 0.5)
+                assert abs(some[name].mean() - near[name].mean()) < DEVIATIONS * spread
+                assert some[name].std() == pytest.approx(near[name].std(), rel=0.15)
 
     def test_no_other_rows_are_drawn_of_a_model_that_draws_slowly(
         self, amounts: tuple[st.Release, pd.DataFrame], monkeypatch: pytest.MonkeyPatch

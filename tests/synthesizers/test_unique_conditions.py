@@ -109,6 +109,28 @@ class TestGiven:
             ruled.sample(given=pd.DataFrame({"month": [7] * 63}), seed=1)
 
 
+class TestGivenWithWhere:
+    def test_rows_that_move_satisfy_conditions_on_the_column(self, release: st.Release) -> None:
+        given = pd.DataFrame({"warm": np.linspace(5, 12, 50).round(1)})
+
+        made = release.sample(given=given, where={"day": MARCHES}, seed=1)
+
+        assert made["day"].is_unique
+        assert made["day"].dt.month.eq(3).all()
+        assert made["warm"].tolist() == given["warm"].tolist()
+        with pytest.raises(ArgumentError, match="has 62 values that satisfy where, but 63 rows are given"):
+            release.sample(given=pd.DataFrame({"warm": np.full(63, 8.0)}), where={"day": MARCHES})
+
+    def test_columns_that_rules_compute_of_it_satisfy_theirs(self, ruled: st.Release) -> None:
+        given = pd.DataFrame({"warm": np.full(70, 5.0)})
+
+        made = ruled.sample(given=given, where={"month": [2, 3, 4]}, seed=1)
+
+        assert made["day"].is_unique
+        assert made["month"].isin([2, 3, 4]).all()
+        assert (made["day"].dt.month == made["month"]).all()
+
+
 def test_gaps_between_spans_are_passed_over_at_once() -> None:
     start = dt.datetime(2024, 1, 1)
     column = st.Datetime(start, start + dt.timedelta(days=3000), resolution="second")

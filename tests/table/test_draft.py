@@ -220,6 +220,29 @@ class TestNotes:
         assert ((column.lower, column.upper), column.format, column.nullable) == (bounds, format, True)
         assert read(tmp_path / "t.csv", schema).columns["x"].missing.sum() == 40
 
+    @pytest.mark.parametrize(
+        ("mark", "cells", "bounds", "format"),
+        [
+            (";", ["5", "2.116", "999", "45.000"], (5, 45_000), "1.234"),
+            (";", ["38.500", "45.000"], (38_500, 45_000), "1.234"),
+            (";", ["0.250", "2.116", "45.000"], (0.25, 45.0), "1234.500"),
+            (",", ["5", "2.116", "999", "45.001"], (2.116, 999.0), "1234.5"),
+        ],
+    )
+    def test_a_point_before_three_digits_is_no_decimal_point_beside_semicolons(
+        self, tmp_path, mark, cells, bounds, format
+    ):
+        rows = [mark.join(("x", "y")), *(f"{cell}{mark}{i}" for i, cell in enumerate(cells * 30))]
+        (tmp_path / "t.csv").write_text("\n".join(rows))
+
+        schema, _ = draft_schema(tmp_path / "t.csv")
+
+        column = schema["x"]
+        assert isinstance(column, Numeric)
+        assert ((column.lower, column.upper), column.format) == (bounds, format)
+        values = read(tmp_path / "t.csv", schema).columns["x"].values
+        assert (values.min(), values.max()) == bounds
+
     def test_negative_numbers_in_the_way_of_accountants_are_pointed_out(self):
         for form in ("({n},034.50)", "{n}.5-", "(${n})"):
             texts = [form.format(n=n) if n % 2 else f"{n}.5" for n in range(10, 99)]
@@ -241,17 +264,35 @@ class TestNotes:
         assert schema["x"].texts == ("<0.5",)
         assert (schema["x"].lower, schema["x"].upper, schema["x"].nullable) == (0.5, 9.8, True)
 
+    @pytest.mark.parametrize(
+        ("kind", "values", "noted"),
+        [
+            ("integer", [10 * n for n in range(29)], True),
+            ("float", [n / 4 for n in range(100)], True),
+            ("float", [10.0 * n for n in range(29)], True),
+            ("integer", [10 * n for n in range(29)] + [15, 17], False),
+            ("float", [n / 100 for n in range(100)], False),
+            ("float", [n / 3 for n in range(100)], False),
+        ],
+    )
+    def test_multiples_of_one_number_are_pointed_out(self, kind, values, noted):
+        column, note = draft_one(raw(kind, values * 3))
+
+        assert isinstance(column, Numeric)
+        assert ("declare the number as `step`" in (note[0] if note else "")) == noted
+
     def test_days_among_other_texts_stay_categories(self):
         column, _ = draft_one(raw("text", ["2020-01-01", "2020-01-02", "unknown"] * 9))
 
         assert isinstance(column, Categorical)
 
-    def test_days_that_are_written_otherwise_are_pointed_out(self):
-        texts = [f"{m}/{d}/20" for m in (1, 2) for d in range(1, 29)] * 2
+    @pytest.mark.parametrize("form", ["{m}/{d}/20", "{d:02}.0{m}.20", "{d:02}-JAN-2{m}"])
+    def test_days_that_are_written_otherwise_are_pointed_out(self, form):
+        texts = [form.format(m=m, d=d) for m in (1, 2) for d in range(1, 29)] * 2
 
         _, notes = draft_one(raw("text", texts))
 
-        assert "write them as 2024-01-31" in notes[0]
+        assert "declare it a date, with the `format`" in notes[0]
 
     def test_numbers_that_look_like_codes_are_pointed_out(self):
         for raw_column, noted in [
@@ -360,6 +401,37 @@ class TestClockTimesWithoutAColon:
         ]
         assert ends == [[1435 if last == 2355 else 1439]] * 3
         assert "if they are codes" in "".join(notes)
+
+
+class TestFilesWhoseFirstRowsTellLittle:
+    @pytest.mark.parametrize(
+        ("first", "later", "kind", "format"),
+        [
+            ("03.01.2024", "29.02.2024", Date, "%d.%m.%Y"),
+            ("01/02/2024 08:30", "02/13/2024 09:15", Datetime, "%m/%d/%Y %H:%M"),
+            ("", "31.12.2020", Date, "%d.%m.%Y"),
+            ("0", "12,5", Numeric, "1234,5"),
+            ("17", "2.500", Numeric, "1.234"),
+        ],
+    )
+    def test_the_later_ones_tell_the_form(self, tmp_path, first, later, kind, format):
+        rows = [f"{first};{i}" for i in range(1_200)] + [f"{later};{i}" for i in range(100)]
+        (tmp_path / "t.csv").write_text("\n".join(["x;row", *rows]))
+
+        schema, _ = draft_schema(tmp_path / "t.csv")
+
+        assert isinstance(schema["x"], kind)
+        assert schema["x"].format == format
+
+
+@pytest.mark.parametrize(("places", "format"), [(2, "1234.50"), (4, "1234.5000"), (6, "1234.500000")])
+def test_as_many_decimals_are_written_as_each_cell_has(tmp_path, places, format):
+    rng = np.random.default_rng(0)
+    (tmp_path / "t.csv").write_text("\n".join(["x", *(f"{v:.{places}f}" for v in rng.normal(48, 1, 300))]))
+
+    schema, _ = draft_schema(tmp_path / "t.csv")
+
+    assert (schema["x"].decimals, schema["x"].format) == (places, format)
 
 
 class TestIdentifiers:

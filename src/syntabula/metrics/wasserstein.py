@@ -36,7 +36,7 @@ class Wasserstein:
     categorical and a numeric, and of two numeric columns. Missing is a value of its own, at a cost of 1 from all
     others.
 
-    Pairs with a numeric column need a transport, whose time is at least quadratic in the rows, so they are
+    Pairs with a numeric column need a transport, whose time grows faster than the rows, so they are
     compared in a sample. Everything else uses all rows, whereas the authors' code samples there too.
 
     Attributes:

@@ -15,6 +15,9 @@ from syntabula.bins.roundness import first_multiples, multiples_at
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
 
+FALSE_ZEROS = 0.01
+"""Chance that 0 is taken for an atom by noise alone where exact values are asked for."""
+
 MOST_POINTS = 4096
 """Largest number of grid points that are all counted; their noise needs no delta, and its threshold is lower."""
 
@@ -135,6 +138,7 @@ def find_atoms(
     counted with noise, and so are 0 and both bounds. An atom then holds more than twice what is usual around it, by more
     than noise explains. Otherwise the question that finds categories is asked of the exact values
     (`ColumnCurator.frequent`), for which a part of delta is set aside; without one, 0 and both bounds alone are counted.
+    0 comes into question anyway: other values must be far more frequent, as no one record may decide that they are told.
     Where most but not all records lie at round numbers, that question counts these too, for the same share.
 
     Args:
@@ -165,7 +169,13 @@ def find_atoms(
         values, counts = ask(public=points)
         judge = fits(noise, others.n_values)
         return judge.atoms(values, counts.astype(np.float64), np.isin(values, points), are_all=False)
-    values, counts = ask()
+    # That 0 comes into question is public, so that its count need not hide that there is any, and exceeds noise alone.
+    values, counts = ask(public=[0] if column.is_private and lower <= 0 <= upper else [])
+    if column.is_private:
+        kept = [
+            v != 0 or c > noise.above_noise(FALSE_ZEROS) for v, c in zip(values, counts.tolist(), strict=True)
+        ]
+        values, counts = [v for v, k in zip(values, kept, strict=True) if k], counts[kept]
     found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))
     if every_value := found.if_all(n_estimated, most=MOST_SPARSE if found.are_sparse else MOST_ATOMS):
         return every_value

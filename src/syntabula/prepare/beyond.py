@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from syntabula.prepare.two_counts import CountsInParts
 
-CLEARLY = 2.0
-"""Standard deviations of the noise above which a count says that there are any."""
-CLEARLY_OF_ALL = 3.0
-"""The same where both sides of a range are counted whole, of every column that is found."""
+CLEARLY = 1.645
+"""Standard deviations of the noise above which all that was counted beyond bounds is told; noise alone exceeds it in one
+column of twenty."""
+_CLEARLY_ON_A_SIDE = 3.0
+"""The same for the values on one side, above which bounds are widened to them."""
 AROUND = 8
 """Powers of two that are looked at on either side of the bounds."""
 _WIDEST = 8
 _SURE = 7.0  # of the logarithm of a likelihood: one place in a thousand
 USUAL = 0.01
-"""Fraction of the values that lies beyond found bounds on average, by which noisy counts are judged."""
+"""Fraction of the values that lies beyond found bounds on average, without noise, by which noisy counts are judged."""
+_HIDDEN = 0.5
+"""The same that noise hides, in standard deviations of it: bounds end where counts do not exceed the noise."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +44,26 @@ class Beyond:
 
     @classmethod
     def of(cls, parts: CountsInParts, n_cut: int) -> Beyond:
-        """Return what the first parts of two counts hold; nothing if noise outweighs it."""
-        number = float(parts.values[:n_cut].sum())
-        return cls(number, float(parts.noise_of_sums()[n_cut - 1]) ** 2) if number > 0 else NONE
+        """Return what the first parts of two counts hold."""
+        if not n_cut:
+            return NONE
+        return cls(float(parts.values[:n_cut].sum()), float(parts.noise_of_sums()[n_cut - 1]) ** 2)
 
     def fraction(self, total: float) -> float:
         """Return the fraction of so many values that one would expect from the noisy number, from 0 to 1.
 
-        Only counts that seem clear are told, and bounds are cut where counts seem low, so a noisy number by itself is too
-        large on average where it is told. With a number that is exponentially distributed a priori, with a mean of one in
-        a hundred, and normal noise, its distribution is a normal one above 0; its mean is returned.
+        It is 0 unless the number clearly exceeds the noise. Such a number is too large on average where noise outweighs
+        what there is. With a number that is exponentially distributed a priori and normal noise, its distribution is a
+        normal one above 0; its mean is returned. A priori it is one value in a hundred on average, and half a standard
+        deviation of the noise, which hides more where there is more of it.
         """
         total = max(total, 1.0)
         if self.variance <= 0:
             return min(max(self.number, 0.0) / total, 1.0)
-        if self.number <= 0:
-            return 0.0
         deviation = math.sqrt(self.variance)
-        z = (self.number - self.variance / (USUAL * total)) / deviation
+        if self.number <= CLEARLY * deviation:
+            return 0.0
+        z = (self.number - self.variance / (USUAL * total + _HIDDEN * deviation)) / deviation
         return min(deviation * _mean_above_zero(z) / total, 1.0)
 
 
@@ -75,7 +80,7 @@ def _mean_above_zero(mean: float) -> float:
 
 
 def outside(counts: NDArray[np.float64], low_cell: int, high_cell: int, sigma: float) -> Beyond:
-    """Return the noisy number of the values in the cells next to the range, if there clearly are any.
+    """Return the noisy number of the values in the cells next to the range.
 
     Args:
         counts: Noisy counts [cells].
@@ -84,12 +89,12 @@ def outside(counts: NDArray[np.float64], low_cell: int, high_cell: int, sigma: f
         sigma: Standard deviation of the noise on each.
     """
     cells = np.r_[max(low_cell - AROUND, 0) : low_cell, high_cell + 1 : high_cell + 1 + AROUND]
-    return _clear(counts, cells[cells < counts.size].tolist(), sigma)
+    return _counted(counts, cells[cells < counts.size].tolist(), sigma)
 
 
 @dataclass(frozen=True)
 class Sides:
-    """What lies on either side of a range, where it clearly is something.
+    """What lies on either side of a range.
 
     Attributes:
         below: Noisy number of values below it.
@@ -101,7 +106,7 @@ class Sides:
 
 
 def on_sides(counts: NDArray[np.float64], n_below: int, n_above: int, sigma: float) -> Sides:
-    """Return the noisy number of the values in the first and the last cells, on either side of a range, if clear.
+    """Return the noisy number of the values in the first and the last cells, on either side of a range.
 
     Args:
         counts: Noisy counts [cells] of all values.
@@ -110,9 +115,7 @@ def on_sides(counts: NDArray[np.float64], n_below: int, n_above: int, sigma: flo
         sigma: Standard deviation of the noise on each.
     """
     above = range(counts.size - n_above, counts.size)
-    return Sides(
-        _clear(counts, range(n_below), sigma, CLEARLY_OF_ALL), _clear(counts, above, sigma, CLEARLY_OF_ALL)
-    )
+    return Sides(_counted(counts, range(n_below), sigma), _counted(counts, above, sigma))
 
 
 def reach(counts: NDArray[np.float64], found: Beyond, sigma: float) -> int:
@@ -127,7 +130,8 @@ def reach(counts: NDArray[np.float64], found: Beyond, sigma: float) -> int:
         found: Noisy number of all these values, by another count.
         sigma: Standard deviation of the noise on each count.
     """
-    if found.number <= 0 or not sigma or not counts.size:
+    clear = found.number > _CLEARLY_ON_A_SIDE * math.sqrt(found.variance)
+    if not clear or not sigma or not counts.size:
         return 0
     sums = np.concatenate([[0.0], np.cumsum(counts)])
     best, end, n_tried = 0.0, 0, 0
@@ -147,7 +151,7 @@ def at_ends(
     ends: tuple[int | float, int | float],
     sigma: float,
 ) -> Beyond:
-    """Return the noisy number of the values in the outermost cells that the bounds reach, if there clearly are any.
+    """Return the noisy number of the values in the outermost cells that the bounds reach.
 
     Args:
         counts: Noisy counts [cells].
@@ -158,11 +162,10 @@ def at_ends(
     """
     least, most = max(ends[0], edges[0]), min(ends[1], edges[-1])
     reached = [least] * (bounds[0] <= least) + [most] * (bounds[1] >= most)
-    return _clear(counts, sorted({min(bisect_right(edges, end), counts.size) - 1 for end in reached}), sigma)
+    return _counted(
+        counts, sorted({min(bisect_right(edges, end), counts.size) - 1 for end in reached}), sigma
+    )
 
 
-def _clear(
-    counts: NDArray[np.float64], cells: Sequence[int], sigma: float, clearly: float = CLEARLY
-) -> Beyond:
-    found = Beyond(float(counts[[*cells]].sum()), sigma**2 * len(cells)) if cells else NONE
-    return found if found.number > clearly * math.sqrt(found.variance) else NONE
+def _counted(counts: NDArray[np.float64], cells: Sequence[int], sigma: float) -> Beyond:
+    return Beyond(float(counts[[*cells]].sum()), sigma**2 * len(cells)) if cells else NONE

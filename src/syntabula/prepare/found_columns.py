@@ -18,6 +18,7 @@ from syntabula.prepare.bounds import MISSING_TAIL, REAL_EXPONENTS
 from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.prepare.private_domain import extract_column
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
+from syntabula.prepare.written_keys import are_written
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
@@ -41,7 +42,7 @@ NUMBER = PhysicalType("float", "DOUBLE")
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOST_NAMES = 20
 _CUT_OFF = 0.015
-"""Least noisy fraction of values beyond found bounds that is said; where noise hides everything, it is about 0.01."""
+"""Least noisy fraction of values beyond found bounds that is said."""
 _MUCH_CUT_OFF = 0.1
 
 
@@ -229,18 +230,25 @@ def find_columns(
             "declare {kind: identifier} with a pattern",
         )
     else:
+        written = [name for name in patterned if are_written(columns[name])]
         warn_of_hidden(
-            patterned,
-            "no category is frequent enough to be found at this budget, so values are replaced by new keys of the form "
-            "that most have; if they are categories, declare them in a schema (`others: find` leaves the other columns "
-            "to be found), or raise epsilon or the share of preprocessing",
+            written,
+            "what look like numbers or days are written in a way that is not looked for, so values are replaced by new "
+            "keys of the form that most have; to learn them, declare the column numeric or a date in a schema, with "
+            "their `format`, such as '1.234,50 €' or '%d.%m.%y' (`others: find` leaves the other columns to be found)",
+        )
+        warn_of_hidden(
+            [name for name in patterned if name not in written],
+            "hardly any category is frequent enough to be found at this budget, so values are replaced by new keys of "
+            "the form that most have; if they are categories, declare them in a schema (`others: find` leaves the "
+            "other columns to be found), or raise epsilon or the share of preprocessing",
         )
         warn_of_hidden(
             numbered,
-            "no category is frequent enough to be found at this budget, so values are replaced by running numbers; to "
-            "learn the categories, declare them in a schema (`others: find` leaves the other columns to be found), or "
-            "raise epsilon or the share of preprocessing; for keys in their own form, declare {kind: identifier} with a "
-            "pattern",
+            "hardly any category is frequent enough to be found at this budget, so values are replaced by running "
+            "numbers; to learn the categories, declare them in a schema (`others: find` leaves the other columns to be "
+            "found), or raise epsilon or the share of preprocessing; for keys in their own form, declare {kind: "
+            "identifier} with a pattern",
         )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
     # Where noise hides how a column writes missing cells, it does as most of the others.

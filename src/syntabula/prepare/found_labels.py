@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from syntabula.privacy.doors.labels import CellText, LabelCurator
+from syntabula.table.key_names import is_key_name, keys_of_persons
 from syntabula.table.new_keys import hardly_repeat, identifier_of
 from syntabula.table.schema.columns import Identifier
 
@@ -22,15 +23,32 @@ class FoundCategories:
     Attributes:
         labels: Categories in alphabetical order; empty if all are rare.
         n_missing: Noisy number of missing values; 0 if they are not frequent.
+        n_labelled: Noisy number of the values that are one of these categories.
     """
 
     labels: tuple[str, ...]
     n_missing: int
+    n_labelled: int
 
     @property
     def has_missing(self) -> bool:
         """Whether missing values are frequent."""
         return self.n_missing > 0
+
+    def are_keys(self, name: str, n_records: float) -> bool:
+        """Return whether texts are keys: none is frequent, or the column has the name of keys and most are not.
+
+        Of accounts with ten records each, and a few with a hundred, only these few are found. Real keys would come out,
+        beside an "other" for nearly all records.
+
+        Args:
+            name: Name of the column, which is public.
+            n_records: Released number of records.
+        """
+        if not self.labels:
+            return True
+        has_name = is_key_name(name) or bool(keys_of_persons([name]))
+        return has_name and 2 * self.n_labelled < n_records - self.n_missing
 
 
 def extract_categories(
@@ -54,7 +72,8 @@ def extract_categories(
         The categories.
     """
     found = column.frequent(share=share, delta=delta, step=step, least=least)
-    return FoundCategories(tuple(x for x in found if x is not None), found.get(None, 0))
+    labels = tuple(x for x in found if x is not None)
+    return FoundCategories(labels, found.get(None, 0), sum(found[x] for x in labels))
 
 
 def exact_key(column: LabelCurator, numbers: tuple[int, int], *, step: str) -> Identifier | None:

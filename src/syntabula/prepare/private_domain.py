@@ -90,9 +90,10 @@ def extract_column(
     The column's name and stored type are public. If the type holds categories, such as pandas' `category`, the kind
     of its labels is public too, but not the labels. Integers, floats, dates and times get bounds. Text gets the
     categories that enough records share, those that are known to go with them (`with_known_labels`), and "other". Text
-    without any such category becomes an identifier, whose values are generated anew where they are not missing, in the
-    shape that most of them have if a small part of the budget finds one, and as many of them different; so do
-    whole numbers that hardly repeat, in a column with the name of a key. Whole numbers in a column with the name of
+    without any such category, or with the name of a key and few of them (`FoundCategories.are_keys`), becomes an
+    identifier, whose values are generated anew where they are not missing, in the shape that most of them have if a
+    small part of the budget finds one, and as many of them different; so do whole numbers that hardly repeat, in a
+    column with the name of a key. Whole numbers in a column with the name of
     clock times are these if nearly all can be; in other columns, if many hardly can be anything else too. Numbers that
     pandas holds as categories are treated like text, except that rare ones become missing. The number of decimals of
     floats and the resolution of times are found too. A column is nullable if more cells are missing than noise explains,
@@ -207,7 +208,7 @@ class _Search:
         else:
             share = self.share * (1 - SHAPES_SHARE - REPEATS_SHARE)
             found = self._categories(column, share, delta * (1 - SHAPES_SHARE))
-            key = None if found.labels else self._key(found, delta)
+            key = self._key(found, delta) if found.are_keys(self.name, self.n_estimated) else None
         labels = with_known_labels(found.labels, self.raw.physical.order)
         return key or open_categorical(labels, nullable=found.has_missing)
 

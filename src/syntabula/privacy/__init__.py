@@ -3,8 +3,9 @@
 1. Guarantees: `conversion` (from totals to guarantees, with proofs, and rounding to the safe side), `budget` (the allowed
    total), `units` (whom it protects, where persons have several rows, with proofs).
 2. Mechanisms on paper: `events` (each mechanism's parameters), `gdp` (costs in Gaussian privacy, with proofs, and the
-   noise that a cost buys), `exact_samplers` (exact draws), `training` (a folder, for models that are trained on records
-   alone), `rules` (for each event: cost in each currency, failure probability, the noise that a cost buys, words).
+   noise that a cost buys), `vector_samplers` and `exact_samplers` (exact draws), `training` (a folder, for models that
+   are trained on records alone), `rules` (for each event: cost in each currency, failure probability, the noise that a
+   cost buys, words).
 3. Spending: `journal` (what a run spent and was answered, in memory or on disk), `ledger` (refuses before the draw; each
    of its tokens pays for one draw), `pricing` (the only place where a share of the budget becomes an event).
 4. Drawing: `noise`, `mechanisms` (the only functions that see an exact statistic and release a value), `resume` (why an

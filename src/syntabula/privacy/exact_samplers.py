@@ -1,4 +1,4 @@
-"""Exact samplers with cryptographic randomness over numpy arrays: OpenDP's, and our own for choices among many.
+"""Exact samplers with cryptographic randomness over numpy arrays: OpenDP's, and our own for many draws at once.
 
 **OpenDP.** Only its feature flag `contrib` is set, without which the library makes no measurement at all; it means
 that the vetting of proofs is not complete. Flags that weaken the guarantee (`honest-but-curious`,
@@ -6,7 +6,9 @@ that the vetting of proofs is not complete. Flags that weaken the guarantee (`ho
 
 Counts get a vectorised `make_gaussian` or `make_laplace` over i64 (Canonne, Kamath and Steinke, 2020);
 OpenDP adds in exact arithmetic and saturates at the range of i64. A vector call costs about 10 (Gaussian) or 6
-(Laplace) microseconds per cell on one core; a call per cell costs 60 to 70. A choice is `make_noisy_max` under
+(Laplace) microseconds per cell on one core; a call per cell costs 60 to 70. From twenty cells on (their number is
+public; each spend states it) Gaussian noise is of our own sampler, which takes some hundredths of a microsecond
+(`privacy.vector_samplers`). A choice is `make_noisy_max` under
 zero-concentrated divergence, which is the exponential mechanism (a candidate is drawn uniformly and kept with
 probability exp((score - largest score) / scale), exactly); under max divergence it would be permute-and-flip, which
 has another distribution.
@@ -39,10 +41,9 @@ Units and digits of V come from `secrets`, that is, from the operating system's 
 
 from __future__ import annotations
 
-import math
+import os
 import secrets
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -51,6 +52,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
+from syntabula.privacy.vector_samplers import exponential_bounds, gaussian_draws
 
 LARGEST_SCALE = 2.0**40
 """Largest scale of counting noise; float64 holds such noise exactly, and it hides any table."""
@@ -61,6 +63,9 @@ _CELLS_PER_CALL = 1 << 20
 """Longer arrays are drawn in parts, because OpenDP returns a list of Python integers."""
 
 _MEASUREMENTS_KEPT = 64
+
+_FEWEST_BY_TABLE = 20
+"""Least number of cells of our sampler of Gaussian noise, whose table takes as long as so many draws of OpenDP."""
 
 _MOST_BY_OPENDP = 1000
 """Largest choice made by OpenDP, in 0.06 to 3 milliseconds; the library's sampler is preferred where it suffices."""
@@ -79,12 +84,33 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 def gaussian(counts: Counts, sigma: float) -> Counts:
     """Return counts, of any shape, plus noise of probability proportional to exp(-x^2 / (2 sigma^2)); sigma above 0."""
+    if counts.size >= _FEWEST_BY_TABLE and sigma >= 1:
+        return saturating_sum(counts, gaussian_draws(counts.size, sigma, os.urandom).reshape(counts.shape))
     return _draw_in_parts(_gaussian_measurement(sigma), counts)
 
 
 def laplace(counts: Counts, scale: float) -> Counts:
     """Return counts, of any shape, plus noise of probability proportional to exp(-|x| / scale); scale above 0."""
     return _draw_in_parts(_laplace_measurement(scale), counts)
+
+
+def saturating_sum(counts: Counts, noise: Counts) -> Counts:
+    """Return the sum, clipped to int64 where it would wrap; it may take the place of the noise.
+
+    An error would depend on the records; clipping is post-processing.
+
+    Args:
+        counts: Exact counts.
+        noise: Of the same shape.
+    """
+    ends = np.iinfo(np.int64)
+    if _farthest(counts) + _farthest(noise) <= ends.max:
+        held: Counts = np.add(counts, noise, out=noise)
+        return held
+    highest_count = ends.max - np.maximum(noise, 0)
+    lowest_count = ends.min - np.minimum(noise, 0)
+    held = np.clip(counts, lowest_count, highest_count)
+    return held + noise
 
 
 def choice(scores: NDArray[np.float64], scale: float) -> int:
@@ -168,6 +194,11 @@ def _draw_in_parts(measurement: Callable[[Any], Any], counts: Counts) -> Counts:
     return noisy.reshape(counts.shape)
 
 
+def _farthest(counts: Counts) -> int:
+    """Return the largest distance from 0."""
+    return max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
+
+
 def _steps_down(
     scores: NDArray[np.float64], largest: np.float64, scale: float, last: int
 ) -> NDArray[np.intp]:
@@ -203,26 +234,3 @@ def _is_below(unit: int, exponent: Fraction, unit_bits: int) -> bool:
         if drawn >= high:
             return False
         drawn, bits = (drawn << unit_bits) + secrets.randbits(unit_bits), bits + unit_bits
-
-
-def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Return integers around 2^bits exp(-exponent), for an exponent of at least 0.
-
-    They are equal for exponent 0, and otherwise at most two apart.
-    """
-    if exponent == 0:
-        return 1 << bits, 1 << bits
-    if exponent > bits:
-        return 0, 1
-    # 10^(bits / 3) > 2^bits; the other digits are for the size of the exponent.
-    digits = bits // 3 + len(str(bits)) + 5
-    lower, upper = (_decimals(digits, rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
-    parts = Decimal(exponent.numerator), Decimal(exponent.denominator)
-    least = lower.next_minus(lower.exp(upper.divide(*parts).copy_negate()))
-    most = upper.next_plus(upper.exp(lower.divide(*parts).copy_negate()))
-    return math.floor(Fraction(least) * 2**bits), math.ceil(Fraction(most) * 2**bits)
-
-
-def _decimals(digits: int, rounding: str) -> Context:
-    """Return arithmetic with this many digits that raises nothing and comes nowhere near over- or underflow."""
-    return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[], flags=[])

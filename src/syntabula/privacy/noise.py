@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from syntabula._arguments import count
 from syntabula.errors import ArgumentError
 from syntabula.privacy import exact_samplers
-from syntabula.privacy.exact_samplers import LARGEST_SCALE
+from syntabula.privacy.exact_samplers import LARGEST_SCALE, saturating_sum
+from syntabula.privacy.vector_samplers import gaussian_draws
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -101,9 +102,6 @@ class _Sampled(ABC):
         return self._choice(scores, float(scale)) if checked_scale("scale", scale) else int(np.argmax(scores))
 
     def gaussian_vector(self, steps: Counts, sigma: float) -> Counts:
-        # Marginals are released without it.
-        from syntabula.privacy.training.vector_samplers import farthest_draw, gaussian_draws
-
         checked_counts(steps)
         scale = _counting_scale("sigma", sigma)
         if scale == 0:
@@ -111,10 +109,10 @@ class _Sampled(ABC):
         if scale < 1:
             raise ArgumentError(f"sigma is {scale:g}; noise on a vector is drawn from a scale of 1 on")
         draws = gaussian_draws(steps.size, scale, self._bytes)
-        return _saturating_sum(steps, draws.reshape(steps.shape), farthest_draw(scale))
+        return saturating_sum(steps, draws.reshape(steps.shape))
 
     def sampled_records(self, n_records: int, rate: float) -> NDArray[np.intp]:
-        from syntabula.privacy.training.vector_samplers import sampled_records
+        from syntabula.privacy.training.taken import sampled_records
 
         return sampled_records(n_records, rate, self._bytes)
 
@@ -134,13 +132,10 @@ class _Sampled(ABC):
 class SecureNoise(_Sampled):
     """Exact discrete samplers with cryptographic randomness; protects a release.
 
-    See `privacy.exact_samplers` and `privacy.training.vector_samplers`. The duration of a draw is not hidden.
+    See `privacy.exact_samplers` and `privacy.vector_samplers`. The duration of a draw is not hidden.
     """
 
-    name = (
-        "exact discrete samplers with cryptographic randomness, of OpenDP and, for choices among many and for "
-        "gradients, our own"
-    )
+    name = "exact discrete samplers with cryptographic randomness, of OpenDP and, for many draws at once, our own"
     is_private = True
 
     def begin_draw(self) -> None:
@@ -220,10 +215,10 @@ class SeededNoise(_Sampled):
         return np.random.SeedSequence(self._seed, spawn_key=(0,)).generate_state(8).astype("<u4").tobytes()
 
     def _gaussian(self, counts: Counts, sigma: float) -> Counts:
-        return _saturating_sum(counts, self._gaussian_draws(counts.size, sigma).reshape(counts.shape))
+        return saturating_sum(counts, self._gaussian_draws(counts.size, sigma).reshape(counts.shape))
 
     def _laplace(self, counts: Counts, scale: float) -> Counts:
-        return _saturating_sum(counts, self._laplace_draws(counts.size, scale).reshape(counts.shape))
+        return saturating_sum(counts, self._laplace_draws(counts.size, scale).reshape(counts.shape))
 
     def _choice(self, scores: Scores, scale: float) -> int:
         with np.errstate(over="ignore"):
@@ -275,31 +270,6 @@ def number_of_trials(trials: int, seed: int | None = None) -> int:
     while secrets.randbelow(trials):
         made += 1
     return made
-
-
-def _saturating_sum(counts: Counts, noise: Counts, farthest: int | None = None) -> Counts:
-    """Return the sum, clipped to int64 where it would wrap; it may take the place of the noise.
-
-    An error would depend on the records; clipping is post-processing.
-
-    Args:
-        counts: Exact counts.
-        noise: Of the same shape.
-        farthest: At least the largest distance of the noise from 0; None to look for it.
-    """
-    ends = np.iinfo(np.int64)
-    if _farthest(counts) + (_farthest(noise) if farthest is None else farthest) <= ends.max:
-        held: Counts = np.add(counts, noise, out=noise)
-        return held
-    highest_count = ends.max - np.maximum(noise, 0)
-    lowest_count = ends.min - np.minimum(noise, 0)
-    held = np.clip(counts, lowest_count, highest_count)
-    return held + noise
-
-
-def _farthest(counts: Counts) -> int:
-    """Return the largest distance from 0."""
-    return max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
 
 
 def checked_counts(counts: object) -> Counts:

@@ -27,7 +27,7 @@ from syntabula.record_models.representation import ColumnLookup, Places
 
 _TRIED = 20_000
 _UNITS, _NOISY_UNITS = 512, 256
-_NOISY_DRAWS = 4
+_NOISY_DRAWS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +54,7 @@ class TabularDiffusion(CodesNetwork):
         levels: Levels of noise that are learned.
         steps_back: Most steps in which rows are drawn; as many as levels at most.
         ancestral: Draw numbers with new noise at each step, as the paper does; it takes far more steps.
-        draws: Levels of noise that are drawn for each record of a batch; None for one, or with a budget four, as they
+        draws: Levels of noise that are drawn for each record of a batch; None for one, or with a budget three, as they
             make the gradient of a record steadier at no cost of privacy.
     """
 

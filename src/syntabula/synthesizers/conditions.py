@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -21,7 +21,7 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model, check_sample
 from syntabula.models.restricted import Restricted
 from syntabula.synthesizers.joining import finer_codes
-from syntabula.synthesizers.known_parts import KnownParts, cut_at, followers_of
+from syntabula.synthesizers.known_parts import TRIED, KnownParts, cut_at, followers_of
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
@@ -34,6 +34,9 @@ _ENOUGH = 0.02
 """Least probability at which rows are drawn without conditions, fifty for each that is kept."""
 _TRIED, _COUNTED, _AT_ONCE, _MOST_TIMES = 5_000, 100_000, 250_000, 10
 _USUAL, _LEAST_KEPT, _MOST_ROUNDS = 0.995, 0.02, 100
+_MANY, _OFTEN = 100_000, 0.1
+"""Rows to draw without conditions from which on it is faster to learn more of how columns follow each other, unless more
+than one in ten is kept; and the rows to learn it of then, with which rows are as near to what they should be."""
 _FEWEST = 50
 """Rows that say how likely others are."""
 
@@ -104,7 +107,7 @@ class SatisfyingRows:
             restricted model have the same distribution, or too few would be kept.
         likely: Chooses among the rows of the restricted model; None if parts of bins tell nothing of other columns, or as
             long as rows are drawn of the whole release.
-        parts: What parts of bins tell; None if nothing.
+        parts: Returns what parts of bins tell, learned of so many rows; None if nothing.
     """
 
     conditions: Conditions
@@ -112,7 +115,7 @@ class SatisfyingRows:
     expected: float
     whole: WholeRows | None = None
     likely: LikelyRows | None = None
-    parts: KnownParts | None = None
+    parts: Callable[[int], KnownParts | None] | None = None
 
     @classmethod
     def of(cls, codec: Codec, model: Model, where: object) -> Self:
@@ -127,14 +130,19 @@ class SatisfyingRows:
         if whole is not None and len(ranges) > 1:
             # Whether two ranges that divide bins hold together depends on what lies within.
             found = replace(found, probability=whole.probability() or found.probability)
-        parts = known = None
-        if found.probability and not model.draws_slowly:
-            parts = KnownParts.of(codec, model, conditions.codec, conditions.cuts, followers)
-        if parts is not None and whole is None:
-            known = LikelyRows.of(conditions, found, parts)
+
+        def parts(n_tried: int) -> KnownParts | None:
+            learned = followers_of(codec, model, n_tried) if ranges else None
+            return KnownParts.of(codec, model, conditions.codec, conditions.cuts, learned)
+
+        known = None
+        may_tell = found.probability > 0 and not model.draws_slowly
+        if may_tell and whole is None and (told := parts(TRIED)) is not None:
+            known = LikelyRows.of(conditions, found, told)
         if known is not None and len(conditions.weights) > 1:
             found = replace(found, probability=min(found.probability * known.mean, 1.0))
-        return cls(conditions, found, model.total * found.probability, whole, known, parts)
+        expected = model.total * found.probability
+        return cls(conditions, found, expected, whole, known, parts if may_tell else None)
 
     def check(self, n: int) -> None:
         """Raise ArgumentError if no record satisfies the conditions, and warn if few do."""
@@ -167,12 +175,17 @@ class SatisfyingRows:
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another."""
         check_sample(self.conditions.codec.domain, stop - start, None)
+        probability, chosen = self.restricted.probability, self.likely
         if self.whole is not None:
-            found = self.whole.draw(start, stop, rng, probability=self.restricted.probability)
-            if found is not None:
-                return found
-        if self._chosen is not None and stop > start:
-            return self._chosen.draw(start, stop, rng)
+            few = probability >= _OFTEN or stop - start < _MANY * probability
+            # Where a restricted model tries rows itself, it would draw no fewer.
+            if few or self.restricted.tried or self.restricted.cheap is not None:
+                found = self.whole.draw(start, stop, rng, probability=probability)
+                if found is not None:
+                    return found
+            chosen = self._chosen
+        if chosen is not None and stop > start:
+            return chosen.draw(start, stop, rng)
         rows = self.restricted.draw(stop - start, rng) if stop > start else None
         recoding, codec = self.conditions.recoding, self.conditions.codec
         finer = _no_rows(codec) if rows is None else recoding.decode(rows, rng)
@@ -180,9 +193,8 @@ class SatisfyingRows:
 
     @cached_property
     def _chosen(self) -> LikelyRows | None:
-        if self.likely is not None or self.whole is None or self.parts is None:
-            return self.likely
-        return LikelyRows.of(self.conditions, self.restricted, self.parts)
+        told = None if self.parts is None else self.parts(_MANY)
+        return None if told is None else LikelyRows.of(self.conditions, self.restricted, told)
 
 
 @dataclass(frozen=True, eq=False)

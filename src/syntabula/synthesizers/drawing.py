@@ -24,9 +24,10 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
 from syntabula.table.raw import Origin, RawColumn
 from syntabula.table.schema.columns import Date, Datetime
-from syntabula.table.schema.schema import Schema, check_number, most_rows, unique_columns
+from syntabula.table.schema.schema import Schema, check_number, unique_columns
 
 if TYPE_CHECKING:
+    from syntabula.table.coding.conditions import Allowed
     from syntabula.table.rules.row_rules import RowRules
 
 
@@ -90,14 +91,16 @@ class Drawing:
             completion = Completion.of(self.codec, self.model, given)
             n_rows, draw, columns = completion.n_rows, completion.draw, completion.columns
             again = completion.draw_rows
+        wanted: Mapping[str, Allowed] = {}
         if where is not None:
             from syntabula.synthesizers.given_where import SatisfyingGiven
 
-            draw = SatisfyingGiven.of(self._schema, columns, where, draw, again).draw
+            satisfying = SatisfyingGiven.of(self._schema, columns, where, draw, again)
+            draw, wanted = satisfying.draw, satisfying.wanted
         for name, column in unique_columns(self._schema).items():
             # Given values stay as they are.
             if name not in columns:
-                draw = self._unshared_beside(columns, name, column, n_rows, draw, seed)
+                draw = self._unshared_beside(columns, name, column, n_rows, draw, wanted, seed)
         return n_rows, as_spelled(draw, columns, given, self._schema)
 
     def _unshared_beside(
@@ -107,21 +110,24 @@ class Drawing:
         column: Date | Datetime,
         n_rows: int,
         draw: Draw,
+        wanted: Mapping[str, Allowed],
         seed: int | None,
     ) -> Draw:
         """Return what draws rows for given ones of which no two share a value of a unique column."""
         from syntabula.synthesizers.unique_given import UniqueGiven
 
-        if n_rows > most_rows(column):
+        make = partial(generator, seed)
+        unique = UniqueGiven(name, column, self._schema, self.rules, given, n_rows, draw, make, wanted)
+        if n_rows > unique.most:
+            those = "that satisfy where" if name in wanted else "between its bounds"
             raise ArgumentError(
-                f"column {name!r} is `unique` and has {most_rows(column):,} values between its bounds, but {n_rows:,} "
-                f"rows are given; give at most so many rows, or their values of {name!r}"
+                f"column {name!r} is `unique` and has {unique.most:,} values {those}, but {n_rows:,} rows are given; "
+                f"give at most so many rows, or their values of {name!r}"
             )
         if n_rows > ROWS_AT_ONCE:
             # They are drawn all at once.
             check_memory(n_rows, tried_rows(draw, n_rows, generator(0)))
-        make = partial(generator, seed)
-        return UniqueGiven(name, column, self._schema, self.rules, given, n_rows, draw, make).draw
+        return unique.draw
 
     def _unconditioned(self, n: object, seed: int | None) -> tuple[int, Draw]:
         """Return a number of rows, and what draws them."""

@@ -37,7 +37,7 @@ from syntabula.synthesizers.plan import (
 from syntabula.synthesizers.reading import (
     counted_columns,
     encoded,
-    finite,
+    learnable,
     learned,
     opened,
     stored_types,
@@ -160,7 +160,7 @@ def fit_table(
     rules, declared = row_rules(schema), schema
     is_exact = budget_of(method).currency == "none"
     if isinstance(source, RawTable | RawParts) and not types_found:
-        source = finite(source, declared, tell=is_exact)
+        source = learnable(source, declared, is_exact=is_exact)
     if rules is not None:
         # From here on, what is learned has the place of what is declared.
         schema = rules.learned_schema
@@ -191,7 +191,7 @@ def fit_table(
     table: RawTable | RawParts
     if text is not None:
         typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
-        typed = finite(typed, declared, tell=is_exact)
+        typed = learnable(typed, declared, is_exact=is_exact)
         table = typed if rules is None else learned(rules, typed, strict=strict)
     else:
         assert isinstance(source, RawTable | RawParts)

@@ -17,7 +17,7 @@ from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Identifier
-from syntabula.table.schema.schema import Schema, unique_columns
+from syntabula.table.schema.schema import Schema
 
 _ROUNDS = 200
 """Draws of a given row: if one in ten satisfies the conditions, none of so many does with a probability below 1e-9."""
@@ -51,7 +51,7 @@ class SatisfyingGiven:
         """Read the conditions.
 
         Raises:
-            ArgumentError: If they cannot be met by any row, or are on a given column, or rows must differ in a column.
+            ArgumentError: If they cannot be met by any row, or are on a given column.
             SchemaError: If they name an unknown column.
         """
         if not isinstance(where, Mapping):
@@ -61,10 +61,6 @@ class SatisfyingGiven:
             raise ArgumentError(
                 f"column {both[0]!r} is given, and where has a condition on it; drop it from the given table, so that "
                 "its cells are drawn, or from where, so that they stay as they are"
-            )
-        if unique := [name for name in unique_columns(schema) if name not in given]:
-            raise ArgumentError(
-                f"given and where cannot be combined while column {unique[0]!r} is `unique` and not given; drop where"
             )
         return cls(schema, frozenset(given), wanted, inner, again)
 

@@ -29,7 +29,7 @@ from syntabula.table.coding.following import Followers, Following
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import Ordered
 
-_TRIED = 5_000
+TRIED = 5_000
 _PARTS = 8
 """Parts of a bin that are told apart for given values, where numbers follow each other."""
 
@@ -193,19 +193,26 @@ class _LastFollowers:
     """What was learned of the release that was asked last, as one release is often asked many times."""
 
     def __init__(self) -> None:
-        self._last: tuple[ref[Codec], ref[Model], Followers | None] | None = None
+        self._last: tuple[ref[Codec], ref[Model], dict[int, Followers | None]] | None = None
 
-    def __call__(self, codec: Codec, model: Model) -> Followers | None:
-        """Learn how columns follow each other within bins; None if none does, or rows take too long to draw."""
+    def __call__(self, codec: Codec, model: Model, n_tried: int = TRIED) -> Followers | None:
+        """Learn how columns follow each other within bins; None if none does, or rows take too long to draw.
+
+        Args:
+            codec: The release's codec.
+            model: The release's model.
+            n_tried: Rows to learn it of. What is learned of so many is the same whatever else was asked.
+        """
         if len(codec.bins) < 2 or model.draws_slowly:
             return None
         last = self._last
-        if last is not None and last[0]() is codec and last[1]() is model:
-            return last[2]
-        tried = model.sample(_TRIED, np.random.default_rng(0))
-        learned = Followers.of([*codec.in_bins(tried, model.drawn_apart).values()])
-        self._last = ref(codec), ref(model), learned
-        return learned
+        if last is None or last[0]() is not codec or last[1]() is not model:
+            last = self._last = ref(codec), ref(model), {}
+        learned = last[2]
+        if n_tried not in learned:
+            tried = model.sample(n_tried, np.random.default_rng(0))
+            learned[n_tried] = Followers.of([*codec.in_bins(tried, model.drawn_apart).values()])
+        return learned[n_tried]
 
 
 followers_of = _LastFollowers()

@@ -17,7 +17,7 @@ from syntabula.table.coding.column_codes import Coercions
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import TEXT_FORMATS, PhysicalType, RawTable
 from syntabula.table.read import may_have_parts, needs_parts, parts_of, read
-from syntabula.table.schema.schema import Schema, is_whole, undeclared
+from syntabula.table.schema.schema import Schema, check_name, is_whole, undeclared
 
 if TYPE_CHECKING:
     from syntabula.prepare.preparation import Preparation
@@ -121,8 +121,14 @@ def stored_types(source: RawTable | DelimitedFile | RawParts) -> Mapping[str, Ph
 def to_find(
     source: RawTable | DelimitedFile | RawParts, schema: Schema | None, computed: Collection[str]
 ) -> dict[str, PhysicalType]:
-    """Return the stored types of the columns whose domains have to be found; those that rules compute have none."""
+    """Return the stored types of the columns whose domains have to be found; those that rules compute have none.
+
+    Raises:
+        SchemaError: If one of them has a name that no schema can hold, which must be said before anything is spent.
+    """
     physical = stored_types(source)
+    for name in physical:
+        check_name(name)
     return {name: physical[name] for name in undeclared(physical, schema) if name not in computed}
 
 
@@ -137,19 +143,24 @@ def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | 
     return prepared.counted_columns(parts, parts.schema)
 
 
-def finite(table: RawTable | RawParts, schema: Schema | None, *, tell: bool) -> RawTable | RawParts:
+def learnable(table: RawTable | RawParts, schema: Schema | None, *, is_exact: bool) -> RawTable | RawParts:
     """Return a table whose infinite numbers count as missing where bounds are found, or cells may be missing.
 
-    With `tell`, a warning says so of undeclared columns; without noise, so not under a budget.
+    If it is exact, so not under a budget, a warning says so of undeclared columns, and texts that are all numbers with a
+    sign, such as 1.234,50 €, are numbers, as a draft has them.
     """
+    if is_exact and isinstance(table, RawTable) and not is_whole(schema):
+        from syntabula.table.frames.text_numbers import with_signed_numbers_read
+
+        table = with_signed_numbers_read(table, schema)
     if is_whole(schema) and not any(column.nullable for column in schema.columns.values()):
         return table
     from syntabula.table.finite import finite_parts, finite_table
 
     return (
-        finite_parts(table, tell=tell)
+        finite_parts(table, tell=is_exact)
         if isinstance(table, RawParts)
-        else finite_table(table, schema, tell=tell)
+        else finite_table(table, schema, tell=is_exact)
     )
 
 

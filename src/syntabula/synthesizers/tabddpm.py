@@ -36,15 +36,15 @@ class TabDDPM(NoisyTrained):
     - Records held out from training say when to stop.
     - The network is smaller, as the default is meant for processors; SynMeter takes seven layers of 1,024 units,
       batches of 4,096, 30,000 steps and a learning rate of .00028.
-    - With a budget the layers are half as wide, 256 units, at a learning rate of .005: a step takes a quarter of
+    - With a budget the layers are half as wide, 256 units, at a learning rate of .005: a step takes a fifth of
       the seconds of 512 units, eight draws and .01. Measured once at epsilon 1, pairs of columns are nearer on shoppers
-      (mean TVD .069, not .074) and magic (.146, not .152), and farther off on adult (.070, not .066). `units`, `draws`
+      (mean TVD .070, not .074) and magic (.146, not .152), and farther off on adult (.070, not .066). `units`, `draws`
       and `learning_rate` choose others.
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
     cost of training). Two fifths of the budget measure one-way marginals, of which numbers get their normal scores and
     categories their frequencies, and to which columns return in the end; the rest pays for noisy gradients of records
-    that are sampled and clipped (DP-SGD, Abadi et al., 2016), each at four levels of noise, which cost no more than
+    that are sampled and clipped (DP-SGD, Abadi et al., 2016), each at three levels of noise, which cost no more than
     one. With an infinite epsilon there is none.
     Time: that of all steps of training, as `plan` measures it. Any columns can be given to `sample`: rows that are drawn
     freely are taken where they have the given values, which costs up to 25 free rows for a given one; where too few

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError, SyntabulaWarning
-from syntabula.synthesizers.free_values import FreeValues
+from syntabula.synthesizers.free_values import FreeValues, apart_in_order
 from syntabula.synthesizers.moved_rows import MovedRows
-from syntabula.synthesizers.ruled_rows import Draw, place
+from syntabula.synthesizers.ruled_rows import CONDITIONS, Draw, place
+from syntabula.table.coding.column_codes import satisfies
+from syntabula.table.coding.conditions import Allowed
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.computed import equal_cells
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
@@ -41,6 +43,7 @@ class UniqueGiven:
         n_rows: Number of given rows, as many as there are values at most.
         plain: Draws rows for the given ones, whatever they share.
         generator: Returns the source of all rows, from the same seed for all parts of a table.
+        wanted: What conditions allow that all rows of `plain` satisfy, by column.
     """
 
     name: str
@@ -51,6 +54,7 @@ class UniqueGiven:
     n_rows: int
     plain: Draw
     generator: Callable[[], np.random.Generator]
+    wanted: Mapping[str, Allowed]
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Return the rows from one position up to another, which the seed decides and not the generator.
@@ -67,10 +71,20 @@ class UniqueGiven:
             )
         return {name: column.take(np.arange(start, stop)) for name, column in columns.items()}
 
+    @property
+    def most(self) -> int:
+        """Number of values that rows may have."""
+        return sum(last - first for first, last in self._values.spans)
+
+    @property
+    def _values(self) -> FreeValues:
+        own = self.wanted.get(self.name)
+        return FreeValues.of(self.column, None if own is None else apart_in_order(own.spans))
+
     @cached_property
     def _rows(self) -> tuple[dict[str, RawColumn], int, dict[str, float]]:
         """All rows, how many of them have no value of their own, and the share of these that broke each rule."""
-        rng, values = self.generator(), FreeValues.of(self.column)
+        rng, values = self.generator(), self._values
         found: dict[str, RawColumn] = {}
         left, broken = np.arange(self.n_rows), dict[str, float]()
         for _ in range(_ROUNDS):
@@ -80,7 +94,7 @@ class UniqueGiven:
                     warnings.simplefilter("ignore", SyntabulaWarning)
                 drawn = self.plain(0, self.n_rows, rng)
             rows = {name: column.take(left) for name, column in drawn.items()}
-            moves = MovedRows(self.name, self.column, self.rules, self._stay(left), "given values")
+            moves = MovedRows(self.name, self.column, self.rules, self._stay(left), self._fitness)
             points = moves.points(rows)
             rows, kept, broken = moves.moved(rows, points, values.apart(points), rng)
             values.taken.update(moves.points(rows)[kept].tolist())
@@ -95,16 +109,23 @@ class UniqueGiven:
                 break
         return found, left.size, broken
 
+    @property
+    def _fitness(self) -> str:
+        return f"given values or {CONDITIONS}" if self.wanted else "given values"
+
     def _stay(
         self, rows: NDArray[np.intp]
     ) -> Callable[[Mapping[str, RawColumn], NDArray[np.intp]], NDArray[np.bool_]]:
-        """Return what says of moved rows, by their places among some given ones, whether given values stay."""
+        """Return what says of moved rows, by their places among some given ones, whether given values stay and conditions
+        hold."""
 
         def stay(moved: Mapping[str, RawColumn], places: NDArray[np.intp]) -> NDArray[np.bool_]:
             same = np.ones(places.size, np.bool_)
             for name, column in self.given.items():
                 if not isinstance(self.schema[name], Identifier):
                     same &= equal_cells(self.schema[name], moved[name], column.take(rows[places]))
+            for name, condition in self.wanted.items():
+                same &= satisfies(self.schema[name], moved[name], condition)
             return same
 
         return stay

@@ -21,6 +21,7 @@ from syntabula.errors import SchemaError
 from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.coding.levels import are_rounded, bounds_around
+from syntabula.table.draft_numbers import note_of_codes, note_of_step
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
@@ -52,12 +53,6 @@ from syntabula.table.schema.columns import (
 )
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
-
-MOST_CODES = 200
-"""Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
-
-_OFTEN = 10
-"""How often each value of codes must occur on average, and how many other values must fit between two of them."""
 
 MOST_DECIMALS = 6
 
@@ -303,23 +298,8 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
             f"differs in every row, so it is treated as an identifier and replaced by {by}; declare it numeric to "
             "learn it"
         )
-    note = _note_of_codes(distinct.size, values.size, high - low)
+    note = note_of_codes(distinct.size, values.size, high - low) or note_of_step(distinct)
     return Numeric(low, high, integer=True, nullable=nullable, provenance="observed"), note
-
-
-def _note_of_codes(n_distinct: int, n_values: int, width: float) -> str | None:
-    """Return a note if there are few distinct numbers, which occur often and lie far apart on their grid."""
-    if (
-        n_distinct < 2
-        or n_distinct > MOST_CODES
-        or n_values < _OFTEN * n_distinct
-        or width < _OFTEN * n_distinct
-    ):
-        return None
-    return (
-        "holds few distinct numbers in a wide range; as it is treated as numeric, any number of the range can appear; to "
-        "avoid this, declare it categorical, with all possible values"
-    )
 
 
 def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str | None]:
@@ -338,7 +318,8 @@ def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str 
     decimals = _decimals(finite, max(abs(low), abs(high)))
     width = math.inf if decimals is None else (high - low) * 10.0**decimals
     low, high = (low, high) if decimals is None else bounds_around(low, high, decimals)
-    note = note or _note_of_codes(np.unique(finite).size, finite.size, width)
+    distinct = np.unique(finite)
+    note = note or note_of_codes(distinct.size, finite.size, width) or note_of_step(distinct, decimals)
     return Numeric(low, high, decimals=decimals, nullable=nullable, provenance="observed"), note
 
 

@@ -22,6 +22,7 @@ _MOSTLY = 0.9
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _OTHER_DAY = re.compile(
     r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})|[0-9]{4}([./])[0-9]{1,2}\3[0-9]{1,2}"
+    r"|[0-9]{1,2}([ -])[A-Za-z]{3}\4([0-9]{2}|[0-9]{4})"
 )
 _PLAIN = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _WITH_SIGN = re.compile(rf"[+-]?({SIGN} ?)?[+-]?[0-9][0-9.,' \u00a0\u202f]*( ?{SIGN})?")
@@ -65,7 +66,8 @@ def drafted_text(raw: RawColumn) -> tuple[Column, str | None]:
     )
     if len(labels) > FEW_VALUES and all(map(_OTHER_DAY.fullmatch, labels)):
         note = (
-            "holds what looks like days; write them as 2024-01-31 and declare it a date to learn their order"
+            "holds what looks like days; declare it a date, with the `format` in which they are written, such as "
+            "'%d.%m.%y' or '%d-%b-%y', to learn their order"
         )
     order = raw.physical.order
     listed = tuple(text for text in order if text in labels) if order else tuple(sorted(labels))

@@ -8,6 +8,13 @@ from collections.abc import Iterable
 from syntabula.table.schema.schema import columns_listed
 
 _WORD = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|nbr|no|number|nummer|index)$", re.IGNORECASE)
+# German and its neighbours write such names in one word. Numbers of places are no keys of records.
+_ONE_WORD = re.compile(
+    r"(?<!^post)(?<!^gemeinde)(?<!^kommune)(?<=[a-zß-ÿ]{3})(nummer|nr)$|^(numéro|matricule|siren|siret|iban|imei)$",
+    re.IGNORECASE,
+)
+# What pandas and R call the numbers of rows that a file got for its index.
+_OF_ROWS = re.compile(r"Unnamed: [0-9]+|row_?(names|num)", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](Id|ID|Key|Number|Nr|Uuid|UUID)$")
 _PERSONS = (
     "account|beneficiary|borrower|cardholder|citizen|client|customer|driver|employee|guest|household|individual|"
@@ -43,8 +50,9 @@ REMEDY = (
 
 
 def is_key_name(name: str) -> bool:
-    """Return whether a column's name, which is public, is one that keys have: id, order_id, customerID or caseid."""
-    return bool(_WORD.search(name) or _CAMEL.search(name) or _JOINED.search(name))
+    """Return whether a column's name, which is public, is one that keys have: id, order_id, customerID or Fallnummer."""
+    found = (pattern.search(name) for pattern in (_WORD, _CAMEL, _JOINED, _ONE_WORD))
+    return any(found) or bool(_OF_ROWS.fullmatch(name))
 
 
 def keys_of_persons(names: Iterable[str]) -> list[str]:

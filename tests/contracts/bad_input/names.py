@@ -35,6 +35,17 @@ def _(folder):
     fit_observed(named("", "x"))
 
 
+@case("names", "an empty name in a text file whose types are sought")
+@refuses(SchemaError, "to_csv(index=False)")
+def _(folder):
+    named("", "x").to_csv(folder / "t.csv", index=False)
+    try:
+        fit(folder / "t.csv", journal=folder / "journal")
+    finally:
+        # Nothing was spent.
+        assert "spend" not in (folder / "journal").read_text()
+
+
 @case("names", "unicode names")
 def _(folder):
     round_trip_names("größe", "年齢", "🙂")

@@ -26,7 +26,6 @@ from syntabula.privacy.events import TrainingEvent
 from syntabula.privacy.exact_samplers import LARGEST_SCALE
 from syntabula.privacy.training.grid import Grid, noise_scale
 from syntabula.privacy.training.sampled import training_mu
-from syntabula.privacy.training.vector_samplers import MISSING
 
 _CLOSE = 1e-7
 _SHORT = 1e-6
@@ -73,7 +72,7 @@ def training_event(
         BudgetError: If the currency has no such noise, failure is not between 0 and 1, or the cost is too small.
     """
     require_training(currency)
-    part = Fraction(failure) - _missing(steps, cells)
+    part = Fraction(failure)
     if not 0 < part < 1:
         raise BudgetError(
             "training on records needs a part of delta, as what a threshold does; set one aside by "
@@ -95,8 +94,8 @@ def training_cost(event: TrainingEvent) -> Fraction:
 
 
 def training_failure(event: TrainingEvent) -> Fraction:
-    """Return the chance to fail: what the cost leaves out, and what the draws of noise do."""
-    return Fraction(event.delta) + _missing(event.steps, event.cells)
+    """Return the chance to fail, which is what the cost leaves out."""
+    return Fraction(event.delta)
 
 
 def training_covers(event: TrainingEvent, moved: NDArray[np.float64], scale: float) -> bool:
@@ -190,11 +189,6 @@ def _drowned() -> BudgetError:
         "the budget is too small for this training: its noise would drown any gradient; raise epsilon or delta, or take "
         "fewer steps"
     )
-
-
-def _missing(steps: int, cells: int) -> Fraction:
-    """Return what draws of noise on gradients add to delta, as the farthest are never drawn."""
-    return steps * cells * Fraction(MISSING)
 
 
 def _mu_or_infinite(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:

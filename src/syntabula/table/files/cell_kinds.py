@@ -59,11 +59,12 @@ CELL_KINDS = (
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
 Nobody can tell whether 1,234 means thousands or thousandths; 1.234 means thousandths unless other cells of its column
-have a decimal comma or more groups. Padded numbers have two decimals, the last of which is zero. Days with other
-separators show by a number above 12 which part is the month; if neither does, either may come first. Whole days and
-times, such as 20240131, are whole numbers too. Padded clocks are digits such as 0905; whole numbers such as 1145 may
-be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or the
-season that began in 2009. NA and the like are missing cells, except in columns of texts.
+have a decimal comma or more groups, or its file has semicolons and other cells are whole, if there are any. Padded
+numbers have two decimals or more, the last of which is zero. Days with other separators show by a number above 12 which
+part is the month; if neither does, either may come first. Whole days and times, such as 20240131, are whole numbers too.
+Padded clocks are digits such as 0905; whole numbers such as 1145 may be clock times too, late ones such as 1435 with
+hours after noon and minutes beyond 31. 2009-10 may be a month, or the season that began in 2009. NA and the like are
+missing cells, except in columns of texts.
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
@@ -138,15 +139,15 @@ def kind_of(cell: str) -> str:
         "long whole": typed(_WHOLE, "BIGINT"),
         "whole with point": matches(cell, rf"{_SIGNED}\.0"),
         "point of thousandths": matches(cell, rf"{_GROUPED}\.[0-9]{{3}}"),
-        "padded real": matches(cell, rf"{_SIGNED}\.[0-9]0"),
+        "padded real": matches(cell, rf"{_SIGNED}\.[0-9]+0"),
         "real": typed(_REAL, "DOUBLE"),
         "comma of thousandths": matches(cell, rf"{_GROUPED},[0-9]{{3}}"),
-        "padded comma": matches(cell, rf"{_SIGNED},[0-9]0"),
+        "padded comma": matches(cell, rf"{_SIGNED},[0-9]+0"),
         "comma": matches(cell, rf"{_SIGNED},[0-9]+"),
         "groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{2,4}}"),
-        "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]0"),
+        "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+0"),
         "real groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+"),
-        "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]0"),
+        "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+0"),
         "groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+"),
         "whole groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{2,4}}"),
         "day": typed(_DAY, "DATE"),
@@ -263,6 +264,8 @@ _BY_POINT = Form(
     replace(_TYPES["number"], format="1.234,5"),
     {},
 )
+_IN_GROUPS = frozenset({"whole", "point of thousandths", "whole groups by point"})
+"""Kinds of whole numbers with points between groups of digits."""
 _DAYS = tuple(
     Form(frozenset(alike), _TYPES["local" if has_clock else "day"], alike)
     for has_clock, alike in day_kinds.formats()
@@ -282,7 +285,8 @@ def column_type(
     Args:
         counts: Number of cells of each kind.
         height: Level above which a count stands out from noise; 0 if the counts are exact.
-        decimal_comma: Whether 1,234 means 1.234 if no other kind decides, as in files with semicolons.
+        decimal_comma: Whether 1,234 means 1.234 if no other kind decides, and 1.234 means 1234, as in files with
+            semicolons.
 
     Returns:
         The type; `TEXT` if no form reads all kinds that stand out, or all cells seem to be missing; None if none stands
@@ -300,6 +304,9 @@ def _type_of(stands_out: set[str], counts: Mapping[str, float], decimal_comma: b
     """Return the type of a column by the kinds of its present cells that stand out; `TEXT` if there are none."""
     if not stands_out:
         return TEXT
+    if decimal_comma and "point of thousandths" in stands_out and stands_out <= _IN_GROUPS:
+        # Of thousandths some would be below one, such as 0.250, or have other numbers of places.
+        return replace(_TYPES["whole"], format="1.234")
     commas = (_OF_COMMA, _BY_COMMA) if decimal_comma else (_BY_COMMA, _OF_COMMA)
     for form in (*_FORMS, *commas, _BY_POINT):
         if form.needs <= stands_out <= form.reads:

@@ -116,22 +116,28 @@ def forms_of(database: Any, types: Mapping[int, str], decimal_comma: bool) -> di
     for i, kind in types.items():
         if kind in ("BIGINT", "UBIGINT", "DATE"):
             continue
-        # Of a column of many texts the first tell enough.
-        form = None
-        for source in (sample, "written"):
-            form = column_type(kind_counts(database, source, f"c{i}"), 0, decimal_comma=decimal_comma)
-            if form is None or not _has_form(form, kind):
-                form = None
-                break
-        if form is not None:
+        counts = kind_counts(database, sample, f"c{i}")
+        form = column_type(counts, 0, decimal_comma=decimal_comma)
+        # Of a column of many texts the first tell enough. In a table in the order of its days, as a ledger is, the first
+        # ones may all be of a month's first days, which leave open which part is the month.
+        is_open = kind == "VARCHAR" or form is None or form.kind == "integer"
+        if counts["text"] or not (is_open or _is_form(form, kind)):
+            continue
+        form = column_type(kind_counts(database, "written", f"c{i}"), 0, decimal_comma=decimal_comma)
+        if form is not None and _is_form(form, kind):
             forms[i] = form
     return forms
 
 
-def _has_form(form: PhysicalType, kind: str) -> bool:
+def _is_form(form: PhysicalType | None, kind: str) -> bool:
+    if form is None:
+        return False
     if form.kind in ("text", "boolean"):
         return form.name not in ("VARCHAR", "BOOLEAN")
     name = "TIMESTAMPTZ" if form.timezone is not None else form.name
+    if form.format == "1.234":
+        # 1.234 can be read as a number with decimals.
+        name = "DOUBLE"
     return form.kind == "time" or (form.format is not None and kind in ("VARCHAR", name))
 
 

@@ -42,6 +42,20 @@ def with_texts_read(table: RawTable, schema: Schema | None = None) -> RawTable:
     return replace(table, columns=table.columns | found) if found else table
 
 
+def with_signed_numbers_read(table: RawTable, schema: Schema | None = None) -> RawTable:
+    """Return a table with undeclared columns of texts read as numbers if all cells are such, as 1.234,50 €; sensitive.
+
+    What depends on texts beside the numbers, such as limits, stays texts: a domain that is found has none.
+    """
+    found = {}
+    for name in undeclared(table.columns, schema):
+        if table.columns[name].physical.kind == "text":
+            column = _as_numbers(name, table)
+            if column is not None and column.beside is None:
+                found[name] = column
+    return replace(table, columns=table.columns | found) if found else table
+
+
 def _as_texts(raw: RawColumn) -> RawColumn | None:
     """Return a column of texts, or of texts and numbers, as workbooks hold them, as texts; None for any other."""
     if raw.physical.kind == "text":

@@ -74,7 +74,7 @@ class Schema:
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("columns must be a mapping of column names to columns, with at least one entry")
         for name, column in columns.items():
-            _check_name(name)
+            check_name(name)
             if not isinstance(column, ColumnBase):
                 raise SchemaError(f"column {name!r} must be one of {_kinds()}, not {type(column).__name__}")
         if label is not None and not isinstance(label, str):
@@ -190,7 +190,7 @@ class Schema:
 
     def with_column(self, name: str, column: Column) -> Schema:
         """Return a schema with one column replaced in place, or added at the end."""
-        _check_name(name)
+        check_name(name)
         return self.with_columns({**self.columns, name: column}, rules=self.rules)
 
     def with_columns(self, columns: Mapping[str, Column], *, rules: Rules | None) -> Schema:
@@ -327,7 +327,8 @@ def _check_rules_declared(schema: Schema, *, allow_observed: bool) -> None:
         )
 
 
-def _check_name(name: object) -> None:
+def check_name(name: object) -> None:
+    """Refuse a column's name that no schema can hold; raises SchemaError."""
     if not isinstance(name, str) or not name:
         unnamed = (
             "; a column without a name often holds the row numbers that pandas writes: leave them out with "

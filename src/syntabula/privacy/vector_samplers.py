@@ -1,28 +1,27 @@
-"""Exact draws by the million: discrete Gaussian noise for every parameter of a step, and which records it takes.
+"""Exact discrete Gaussian draws, thousands and millions at once.
 
-**Noise.** OpenDP's sampler takes 10 microseconds a draw, and training needs a draw for every parameter of every step.
-This is von Neumann's rejection from a staircase (1951; Marsaglia and Tsang, 2000, for the idea of a table):
+OpenDP's sampler takes 10 microseconds a draw. A release needs one for each cell of a marginal, and training one for
+each parameter of every step. This is von Neumann's rejection from a staircase (1951; Marsaglia and Tsang, 2000, for the
+idea of a table):
 
 1. The whole numbers from -R to R - 1, R = 512 W >= 16 sigma, lie in 1024 blocks of W, a power of two. Block j has w_j
-   units, at least S f(x) for all its x, with f(x) = exp(-x^2 / (2 sigma^2)); all blocks together have 2^32.
+   units, at least S f(x) for all its x, with f(x) = exp(-x^2 / (2 sigma^2)). One unit more stands for all numbers
+   beyond; all units together are 2^32.
 2. 32 bits name a unit, and blocks lie end to end along the units. The first 16 bits name 2^16 units in a row, which
    mostly belong to one block; the other 16 are drawn where they do not.
 3. Of 64 bits more, some are the place in the block, and the others begin a point u in 0 .. 1: x is kept if
    u < S f(x) / w_j. Its first 16 bits are enough where they are below those of the least such bound of the block.
+4. The unit for the numbers beyond tries one of them. Blocks of W go on to both sides; the side and the place in the
+   block are drawn evenly, and the k-th block, from 0 on, with probability 2^-(k + 1). It is kept if u < 2^(k + 2) S f(x).
 
-So x is drawn with probability w_j / 2^32 / W * S f(x) / w_j in each trial, which is f(x) but for a constant: exactly,
-whatever w_j is. About one trial in fifty is lost. Float64 decides step 3 where u is clear of its bound by more than all
-rounding; the rest, one in 10^9 or so, is decided with as many digits as it takes (`privacy.exact_samplers`).
+So in each trial x is drawn with probability w_j / 2^32 / W * S f(x) / w_j, or 2^-32 / 2 / 2^(k + 1) / W *
+2^(k + 2) S f(x): both are f(x) but for one constant, exactly and for every whole number, whatever w_j is. The bound of
+step 4 is less than 1, for with S <= 2^32, W >= sigma / 32 and |x| >= R + k W its logarithm is at most
+(k + 34) log 2 - (16 + k / 32)^2 / 2 < -80. So a number beyond, of probability 2 exp(-128) at most, is hardly ever seen,
+but it is as likely as it must be, and nothing is left out for which a run would have to set delta aside.
 
-**Distance from the exact distribution.** Only the numbers beyond 16 sigma are missing, which have probability of at most
-p = 2 exp(-128) (the noise is sub-Gaussian: Canonne, Kamath and Steinke, 2020). A run with k draws is within k p of one
-with exact draws, in total variation, whatever the table; so where that has delta at an epsilon, the run has at most
-(1 + exp(epsilon)) k p more. `MISSING` is that of a draw for an epsilon of 60, and is added to the chance to fail.
-
-**Records.** A record is taken if a number of 72 bits lies below floor(rate 2^72): with probability `rate` or, for rates
-that are no such fraction, by less than 2^-72 smaller. Eight bits decide nearly all.
-
-Bits come from the noise source: those of OpenSSL's generator, which the operating system's seeds, or of a seeded one.
+About one trial in fifty is lost. Float64 decides step 3 where u is clear of its bound by more than all rounding; the
+rest, one in 10^9 or so, is decided with as many digits as it takes (`exponential_bounds`).
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -37,13 +37,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.privacy.exact_samplers import exponential_bounds
-
 RandomBytes = Callable[[int], bytes]
 """Returns so many random bytes."""
-
-MISSING = 4 * math.exp(60 - 128)
-"""What one draw adds to delta, at most, as numbers beyond 16 sigma are never drawn."""
 
 _BLOCKS = 1024
 _ROW_BITS = 16
@@ -63,9 +58,9 @@ class _Staircase:
         sigma: Scale of the noise.
         width_bits: W = 2^width_bits.
         scale: S.
-        units: [1024] w_j.
+        units: [1024] w_j; one less than 2^32 in all.
         ends: [1024] number of units of each block and of those before it.
-        block_of: [65536] the block of each row of 2^16 units; -1 where it has units of several.
+        block_of: [65536] the block of each row of 2^16 units; -1 where it has units of several, as the last row has.
         sure: [1024] numbers of 64 - width_bits bits below which u is kept wherever in the block x lies.
     """
 
@@ -89,16 +84,16 @@ class _Staircase:
         The upper 16 bits are its block, less 512. The lower are a number of 16 bits: points u that begin with a lower one
         are kept, wherever in the block x lies. It is 0 where the row has units of several blocks.
         """
-        whole = self.block_of >= 0
-        blocks = np.where(whole, self.block_of, _BLOCKS // 2)
         # Rounded down, so that nothing is kept that `sure` does not keep.
-        sure = np.where(whole, self.sure[blocks] >> np.uint64(48 - self.width_bits), np.uint64(0))
-        upper = (blocks - _BLOCKS // 2).astype(np.int16).view(np.uint16).astype(np.uint32)
-        return (upper << np.uint32(16) | sure.astype(np.uint32)).astype("<u4")
+        sure = (self.sure >> np.uint64(48 - self.width_bits)).astype(np.uint32)
+        upper = np.arange(-_BLOCKS // 2, _BLOCKS // 2).astype(np.int16).view(np.uint16).astype(np.uint32)
+        # Rows of several blocks, which have number -1, find the last word.
+        words = np.append(upper << np.uint32(16) | sure, np.uint32(0))
+        return words.astype("<u4").take(self.block_of)
 
 
 def gaussian_draws(size: int, sigma: float, random_bytes: RandomBytes) -> NDArray[np.int64]:
-    """Return so many draws of probability proportional to exp(-x^2 / (2 sigma^2)), but for `MISSING`.
+    """Return so many draws of probability proportional to exp(-x^2 / (2 sigma^2)).
 
     Args:
         size: At least 0.
@@ -116,30 +111,6 @@ def gaussian_draws(size: int, sigma: float, random_bytes: RandomBytes) -> NDArra
     if lost.size:
         drawn[lost] = gaussian_draws(lost.size, sigma, random_bytes)
     return drawn
-
-
-def farthest_draw(sigma: float) -> int:
-    """Return a distance from 0 beyond which `gaussian_draws` draws nothing."""
-    return _BLOCKS // 2 << _staircase(sigma).width_bits
-
-
-def sampled_records(n_records: int, rate: float, random_bytes: RandomBytes) -> NDArray[np.intp]:
-    """Return the positions, rising, of the records that are taken, each with probability `rate` on its own."""
-    first, rest = _digits(rate)
-    drawn = np.frombuffer(random_bytes(n_records), dtype=np.uint8)
-    found = np.flatnonzero(drawn <= first)
-    open_ones = np.flatnonzero(drawn[found] == first)
-    digits = np.frombuffer(random_bytes(8 * open_ones.size), dtype="<u8")
-    taken = np.ones(found.size, np.bool_)
-    taken[open_ones[digits >= np.uint64(rest)]] = False
-    return found[taken]
-
-
-@lru_cache(maxsize=8)
-def _digits(rate: float) -> tuple[int, int]:
-    """Return the first 8 bits of a rate of 72, and the other 64."""
-    whole = math.floor(Fraction(rate) * 2**72)
-    return whole >> 64, whole & (2**64 - 1)
 
 
 class _Unsure(NamedTuple):
@@ -188,11 +159,36 @@ def _lost(
     divided = np.flatnonzero(blocks < 0)
     units = (unsure.rows[divided].astype(np.int64) << _ROW_BITS) + unsure.units
     blocks[divided] = np.searchsorted(staircase.ends, units, side="right")
+    beyond = np.flatnonzero(blocks == _BLOCKS)
+    blocks[beyond] = 0
     within = (unsure.bits & staircase.within).view(np.int64)
     numbers = ((blocks - _BLOCKS // 2) << staircase.width_bits) + within
-    drawn[unsure.places] = numbers
     points = unsure.bits >> np.uint64(staircase.width_bits)
-    return unsure.places[~_are_kept(numbers, blocks, points, staircase, random_bytes)]
+    kept = _are_kept(numbers, blocks, points, staircase, random_bytes)
+    for trial in beyond:
+        numbers[trial], kept[trial] = _tried_beyond(staircase, random_bytes)
+    drawn[unsure.places] = numbers
+    return unsure.places[~kept]
+
+
+def _tried_beyond(staircase: _Staircase, random_bytes: RandomBytes) -> tuple[int, bool]:
+    """Try one number that lies in no block, and say whether it is kept (step 4)."""
+    # Bits from the lowest on are coins; a word without a 1 is 64 of them that go on.
+    block, coins = 0, _word(random_bytes)
+    while not coins:
+        block, coins = block + 64, _word(random_bytes)
+    block += (coins & -coins).bit_length() - 1
+    drawn = _word(random_bytes)
+    within = drawn & int(staircase.within)
+    distance = ((_BLOCKS // 2 + block) << staircase.width_bits) + within
+    number = -1 - distance if drawn >> 63 else distance
+    exponent = Fraction(number) ** 2 / (2 * Fraction(staircase.sigma) ** 2)
+    ratio = Fraction(staircase.scale << (block + 2))
+    return number, _is_below(_word(random_bytes), 64, ratio, exponent, random_bytes)
+
+
+def _word(random_bytes: RandomBytes) -> int:
+    return int.from_bytes(random_bytes(8), "little")
 
 
 def _are_kept(
@@ -224,10 +220,10 @@ def _is_below(drawn: int, bits: int, ratio: Fraction, exponent: Fraction, random
             return True
         if drawn << 64 >= ratio * high:
             return False
-        drawn, bits = (drawn << 64) + int.from_bytes(random_bytes(8), "little"), bits + 64
+        drawn, bits = (drawn << 64) + _word(random_bytes), bits + 64
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _staircase(sigma: float) -> _Staircase:
     half = _BLOCKS // 2
     width_bits = max(0, math.ceil(math.log2(_REACH * sigma / half)))
@@ -244,20 +240,52 @@ def _staircase(sigma: float) -> _Staircase:
         return np.floor(scale * largest * (1 + _MARGIN)).astype(np.int64) + 1
 
     scale = int(2**32 / float(largest.sum()))
-    while (units := heights(scale)).sum() > 2**32:
+    while (units := heights(scale)).sum() >= 2**32:
         scale -= max(1, scale >> 20)
-    # What is left makes one block higher than it need be, which costs trials alone.
-    units[half] += 2**32 - int(units.sum())
+    # What is left but for one makes a block higher than it need be, which costs trials alone.
+    units[half] += 2**32 - 1 - int(units.sum())
     bits = 64 - width_bits
     sure = np.floor(
         np.minimum(math.ldexp(scale, bits) / units * least * (1 - _MARGIN), 2.0**bits * (1 - _MARGIN))
     )
     ends = np.cumsum(units)
-    firsts = np.arange(1 << (32 - _ROW_BITS), dtype=np.int64) << _ROW_BITS
-    lasts = firsts + ((1 << _ROW_BITS) - 1)
-    block_of, last_of = (np.searchsorted(ends, some, side="right") for some in (firsts, lasts))
-    block_of[block_of != last_of] = -1
     # `sure` is a whole number: a point whose first bits are less lies below it.
     return _Staircase(
-        sigma, width_bits, scale, units, ends, block_of.astype(np.int16), sure.astype(np.uint64)
+        sigma, width_bits, scale, units, ends, _blocks_of_rows(units, ends), sure.astype(np.uint64)
     )
+
+
+def _blocks_of_rows(units: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int16]:
+    """Return `_Staircase.block_of`."""
+    row = 1 << _ROW_BITS
+    firsts = (ends - units + row - 1) // row
+    # A block within one row has no whole one, and the next begins where its own would.
+    stops = np.maximum(firsts, ends // row)
+    marks = np.zeros(2 * _BLOCKS + 2, dtype=np.int64)
+    marks[1:-1:2], marks[2:-1:2], marks[-1] = firsts, stops, row
+    values = np.full(2 * _BLOCKS + 1, -1, dtype=np.int16)
+    values[1::2] = np.arange(_BLOCKS)
+    return values.repeat(np.diff(marks))
+
+
+def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Return integers around 2^bits exp(-exponent), for an exponent of at least 0.
+
+    They are equal for exponent 0, and otherwise at most two apart.
+    """
+    if exponent == 0:
+        return 1 << bits, 1 << bits
+    if exponent > bits:
+        return 0, 1
+    # 10^(bits / 3) > 2^bits; the other digits are for the size of the exponent.
+    digits = bits // 3 + len(str(bits)) + 5
+    lower, upper = (_decimals(digits, rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+    parts = Decimal(exponent.numerator), Decimal(exponent.denominator)
+    least = lower.next_minus(lower.exp(upper.divide(*parts).copy_negate()))
+    most = upper.next_plus(upper.exp(lower.divide(*parts).copy_negate()))
+    return math.floor(Fraction(least) * 2**bits), math.ceil(Fraction(most) * 2**bits)
+
+
+def _decimals(digits: int, rounding: str) -> Context:
+    """Return arithmetic with this many digits that raises nothing and comes nowhere near over- or underflow."""
+    return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[], flags=[])

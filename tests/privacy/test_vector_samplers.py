@@ -1,6 +1,6 @@
 """Exact draws by the million: against exact probabilities, with planted errors, and where float64 cannot decide.
 
-Secure draws are fresh in each run: about 12 p-values, each compared with 1e-9, so a run fails by chance with
+Secure draws are fresh in each run: about 10 p-values, each compared with 1e-9, so a run fails by chance with
 probability below 2e-8.
 """
 
@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from syntabula.errors import ArgumentError
+from syntabula.privacy import exact_samplers, vector_samplers
 from syntabula.privacy.noise import SecureNoise, SeededNoise
-from syntabula.privacy.training import vector_samplers
 from syntabula.privacy.training.records import TrainingNoise
-from syntabula.privacy.training.vector_samplers import gaussian_draws, sampled_records
+from syntabula.privacy.vector_samplers import gaussian_draws
 
 pytestmark = pytest.mark.fresh_noise
 
@@ -139,7 +139,7 @@ class TestStaircase:
             width = 1 << stairs.width_bits
 
             assert 512 * width >= 16 * sigma
-            assert sum(stairs.units) == 2**32
+            assert sum(stairs.units) == 2**32 - 1
             with mpmath.workdps(60):
                 for block in [0, 1, 100, 400, 510, 511, 512, 513, 600, 1022, 1023]:
                     start = (block - 512) * width
@@ -155,6 +155,13 @@ class TestStaircase:
                     assert int(stairs.sure[block]) <= least / stairs.units[block] * mpmath.mpf(2) ** (
                         64 - stairs.width_bits
                     )
+
+    def test_keeps_its_last_unit_for_numbers_beyond(self) -> None:
+        for sigma in [1.0, 1000.0, 3.5e9]:
+            stairs = vector_samplers._staircase(sigma)
+
+            assert stairs.block_of[-1] == -1
+            assert np.searchsorted(stairs.ends, [2**32 - 2, 2**32 - 1], side="right").tolist() == [1023, 1024]
 
     def test_gives_each_block_its_units_exactly(self) -> None:
         for sigma in [1.0, 1000.0, 3.5e9]:
@@ -182,23 +189,96 @@ class TestStaircase:
                 stairs.sure[stairs.block_of[whole]] >> np.uint64(48 - stairs.width_bits) == sure[whole]
             ).all()
 
-    def test_draws_lie_within_its_reach(self) -> None:
-        for sigma in [1.0, 33.3, 3.5e9]:
-            farthest = vector_samplers.farthest_draw(sigma)
-            every_bit = lambda n: b"\xff" * n  # noqa: E731
-            numbers = np.empty(1, dtype=np.int64)
-
-            stairs = vector_samplers._staircase(sigma)
-            vector_samplers._lost(
-                numbers, vector_samplers._tried(numbers, 0, stairs, every_bit), stairs, os.urandom
-            )
-
-            assert numbers[0] == farthest - 1
-
     def test_loses_few_trials(self) -> None:
         stairs = vector_samplers._staircase(3.5e6)
 
         assert stairs.scale * 3.5e6 * math.sqrt(2 * math.pi) / (1 << stairs.width_bits) > 0.95 * 2**32
+
+
+def answering(*words: int):
+    """Random bytes of these words of 64 bits, one a call."""
+    rest = iter(words)
+    return lambda n: next(rest).to_bytes(n, "little")
+
+
+class TestBeyond:
+    @pytest.mark.parametrize("sigma", [1.0, 40.0])
+    def test_each_number_is_tried_once_and_as_likely_as_it_must_be(
+        self, monkeypatch: pytest.MonkeyPatch, sigma: float
+    ) -> None:
+        stairs = vector_samplers._staircase(sigma)
+        reach, width = 512 << stairs.width_bits, 1 << stairs.width_bits
+        bounds: list[tuple[Fraction, Fraction]] = []
+        monkeypatch.setattr(
+            vector_samplers, "_is_below", lambda drawn, bits, *bound: bounds.append(bound[:2]) or drawn == 7
+        )
+        probabilities = {}
+        for block in range(5):
+            for sign in (0, 1 << 63):
+                for place in range(width):
+                    # Higher bits of both words are of no account but for the sign.
+                    words = answering((1 << 40 | 1) << block, sign | 1 << 50 | place, 7)
+
+                    number, kept = vector_samplers._tried_beyond(stairs, words)
+
+                    ratio, exponent = bounds[-1]
+                    assert kept
+                    assert exponent == Fraction(number) ** 2 / (2 * Fraction(sigma) ** 2)
+                    # Of a trial, but for exp(-exponent): unit, block, side, place, and the point below its bound.
+                    probabilities[number] = Fraction(1, 2**32) / 2 ** (block + 1) / 2 / width * ratio
+
+        assert sorted(probabilities) == [
+            *range(-reach - 5 * width, -reach),
+            *range(reach, reach + 5 * width),
+        ]
+        # A number of a block has w / 2^32 / W * S / w.
+        assert set(probabilities.values()) == {Fraction(stairs.scale, 2**32 * width)}
+
+    def test_a_word_without_a_coin_goes_on(self) -> None:
+        stairs = vector_samplers._staircase(1.0)
+
+        number, kept = vector_samplers._tried_beyond(stairs, answering(0, 0, 8, 0, *[2**64 - 1] * 3))
+
+        assert number == 512 + 64 + 64 + 3
+        assert not kept
+
+    def test_bounds_are_below_one(self) -> None:
+        for sigma in [1.0, 31.99999, 32.0, 32.00001, 3.5e9, 2.0**40]:
+            stairs = vector_samplers._staircase(sigma)
+            assert 0 < stairs.scale <= 2**32
+            for block in range(2000):
+                nearest = (512 + block) << stairs.width_bits
+                assert (block + 34) * math.log(2) - (nearest / sigma) ** 2 / 2 < -80
+
+    def test_are_drawn_where_the_last_unit_is(self) -> None:
+        sigma, kept = 1000.0, []
+        stairs = vector_samplers._staircase(sigma)
+        reach = 512 << stairs.width_bits
+        for point in (0, 1):
+            # The last unit; then coins, place and the first 64 digits of the point; zeros go on to the end.
+            answers = iter([b"\xff" * 10, b"\xff\xff", *(n.to_bytes(8, "little") for n in (1, 5, point))])
+            drawn = np.zeros(1, dtype=np.int64)
+            unsure = vector_samplers._tried(drawn, 0, stairs, lambda n, answers=answers: next(answers))
+
+            lost = vector_samplers._lost(
+                drawn, unsure, stairs, lambda n, answers=answers: next(answers, bytes(n))
+            )
+
+            kept.append(lost.size == 0)
+            assert drawn.tolist() == [reach + 5]
+        assert kept == [True, False]
+
+    def test_too_many_of_them_are_told_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # A planted error: each is kept, and of the last row's units a half are theirs.
+        stairs = vector_samplers._staircase(1000.0)
+        ends = stairs.ends.copy()
+        ends[:-1] = np.minimum(ends[:-1], 2**31)
+        ends[-1] = 2**31
+        planted = replace(stairs, ends=ends, block_of=np.full(65536, -1, dtype=np.int16))
+        monkeypatch.setattr(vector_samplers, "_staircase", lambda sigma: planted)
+        monkeypatch.setattr(vector_samplers, "_tried_beyond", lambda *rest: (17_000, True))
+
+        assert p_value(gaussian_draws(20_000, 1000.0, seeded()), 1000.0) < LEAST_P
 
 
 class TestUndecided:
@@ -244,36 +324,6 @@ class TestUndecided:
         assert kept.tolist() == [True, False, False]
 
 
-class TestRecords:
-    def test_are_taken_at_their_rate(self) -> None:
-        for rate in [0.5, 1 / 256, 0.9999, 1e-4]:
-            n = 400_000
-
-            taken = sampled_records(n, rate, os.urandom)
-
-            assert stats.binomtest(taken.size, n, rate).pvalue > LEAST_P
-            assert (np.diff(taken) > 0).all()
-            assert stats.kstest(taken / n, "uniform").pvalue > LEAST_P
-
-    def test_are_all_taken_at_rate_one_and_no_more_than_none_of_none(self) -> None:
-        assert sampled_records(1000, 1.0, os.urandom).size == 1000
-        assert sampled_records(0, 0.5, os.urandom).size == 0
-
-    @pytest.mark.thorough
-    def test_are_taken_independently(self) -> None:
-        taken = np.zeros((4000, 2), dtype=bool)
-        source = seeded()
-        for row in taken:
-            row[sampled_records(2, 0.3, source)] = True
-
-        table = np.histogram2d(*taken.T, bins=2)[0]
-        assert stats.chi2_contingency(table).pvalue > LEAST_P
-
-    def test_of_a_rate_below_the_last_digit_are_none(self) -> None:
-        # The rate is rounded down: less is taken than was paid for, never more.
-        assert sampled_records(1000, 2.0**-80, os.urandom).size == 0
-
-
 class TestSources:
     def test_both_draw_for_training(self) -> None:
         for noise in [SecureNoise(), SeededNoise(1)]:
@@ -296,6 +346,22 @@ class TestSources:
 
         assert (one.gaussian_vector(zeros, 5.0) == other.gaussian_vector(zeros, 5.0)).all()
         assert (one.sampled_records(99, 0.3) == other.sampled_records(99, 0.3)).all()
+
+    def test_many_counts_are_drawn_by_it_and_few_by_opendp(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[int] = []
+        monkeypatch.setattr(
+            exact_samplers,
+            "gaussian_draws",
+            lambda n, *rest: asked.append(n) or np.full(n, 3, dtype=np.int64),
+        )
+        for shape, sigma in [((19,), 5.0), ((4, 5), 5.0), ((200,), 0.9)]:
+            counts = np.arange(math.prod(shape)).reshape(shape)
+
+            noisy = SecureNoise().discrete_gaussian(counts, sigma)
+
+            assert noisy.shape == shape
+            assert (noisy - counts == 3).all() == (shape == (4, 5))
+        assert asked == [20]
 
     def test_sums_that_pass_the_range_stay_at_its_end(self) -> None:
         ends = np.full(1000, np.iinfo(np.int64).max)

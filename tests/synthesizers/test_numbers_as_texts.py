@@ -1,0 +1,75 @@
+"""Texts that are all numbers with a sign: learned as numbers without privacy, pointed out as such with it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import syntabula as st
+from syntabula.errors import DomainWarning
+from syntabula.prepare.written_keys import are_written
+
+AMOUNTS = np.round(np.random.default_rng(0).lognormal(6, 1, 2_000), 2)
+
+
+def euros(values: np.ndarray) -> list[str]:
+    swapped = {",": ".", ".": ","}
+    return ["".join(swapped.get(c, c) for c in f"{value:,.2f}") + " €" for value in values]
+
+
+def amounts_of(texts: pd.Series) -> np.ndarray:
+    assert texts.str.fullmatch(r"[1-9]?[0-9]{0,2}(\.[0-9]{3})*,[0-9]{2} €|0,[0-9]{2} €").all()
+    return texts.str.replace("[. €]", "", regex=True).str.replace(",", ".").astype(float).to_numpy()
+
+
+@pytest.mark.parametrize("stored", ["csv", "parquet"])
+def test_without_privacy_they_are_learned(tmp_path: Path, stored: str) -> None:
+    frame = pd.DataFrame({"paid": euros(AMOUNTS), "kind": ["a", "b"] * 1_000})
+    path = tmp_path / f"t.{stored}"
+    frame.to_csv(path, sep=";", index=False) if stored == "csv" else frame.to_parquet(path)
+
+    release = st.Independent(epsilon=math.inf, seed=0).fit(path)
+
+    assert isinstance(release.schema["paid"], st.Numeric)
+    release.sample_to(tmp_path / "s.csv", seed=0)
+    drawn = amounts_of(pd.read_csv(tmp_path / "s.csv", sep=None, engine="python")["paid"])
+    assert np.median(drawn) == pytest.approx(np.median(AMOUNTS), rel=0.1)
+    assert AMOUNTS.min() <= drawn.min()
+    assert drawn.max() <= AMOUNTS.max()
+
+
+def test_with_privacy_a_warning_says_how_to_declare_them() -> None:
+    days = pd.date_range("2023-01-01", periods=2_000).strftime("%d.%m.%y")
+    frame = pd.DataFrame({"paid": euros(AMOUNTS), "day": days, "kind": ["a", "b"] * 1_000})
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DomainWarning)
+        st.Independent(epsilon=5.0, seed=0).fit(frame)
+
+    (message,) = [str(w.message) for w in caught if w.category is DomainWarning]
+    assert message.startswith("2 columns ('paid', 'day')")
+    assert "declare the column numeric or a date" in message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "written"),
+    [
+        (r"\d{3},\d{2} \€|\d\.\d{3},\d{2} \€", True),
+        (r"\$\d,\d{3}", True),
+        (r"\d{2}\.\d{2}\.\d{2}", True),
+        (r"\d/\d{2}/\d{4}", True),
+        (r"\d{2}-[A-Z]{3}-\d{2}", True),
+        (r"\d{3}-\d{2}-\d{4}", False),
+        (r"\d{3} \d{4}", False),
+        (r"\d{9}", False),
+        (r"INV-\d{7}", False),
+        (None, False),
+    ],
+)
+def test_the_form_of_keys_shows_numbers_and_days(pattern: str | None, written: bool) -> None:
+    assert are_written(st.Identifier(pattern=pattern)) == written
