@@ -26,9 +26,10 @@ from syntabula.marginals.splits import (
     node_of,
 )
 from syntabula.record_models.joined_groups import joined_groups
+from syntabula.record_models.leaf_raking import raked
 from syntabula.record_models.one_way import level_groups
 from syntabula.record_models.population import believed
-from syntabula.record_models.trees import Tree, raked
+from syntabula.record_models.trees import Tree
 
 MOST_CELLS = 2**16
 """A level divides the records into about so many cells at most."""

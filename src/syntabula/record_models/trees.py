@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.marginals.domain import Codes, code_dtype
-from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.splits import ABOVE, BELOW, LEAF, PREDICTOR, check_splits, leaf_nodes, node_of
+from syntabula.record_models.leaf_raking import raked
 from syntabula.record_models.many_codes import places_of_codes
 from syntabula.record_models.split_scores import (
     classes_of,
@@ -29,7 +29,6 @@ MOST_CLASSES = 50
 """Codes that a column without an order may have for splits to count each apart; of more, similar ones stay together."""
 
 _PARTS_OF_A_RECORD = 1_000
-_RAKINGS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,22 +276,6 @@ def _backed_off(
     shared *= min(_PARTS_OF_A_RECORD, int((2**32 - 1) // counts.sum()))
     kept = np.flatnonzero(np.rint(shared, out=shared))
     return kept, shared.flat[kept].astype(np.int64)
-
-
-def raked(shares: FloatArray, weights: FloatArray, wanted: FloatArray) -> FloatArray:
-    """Return distributions [leaves, codes] whose sum by weights [leaves] is the wanted one [codes], nearly.
-
-    Iterative proportional fitting (Deming, Stephan 1940).
-    """
-    found = shares.copy()
-    for _ in range(_RAKINGS):
-        sums = weights @ found
-        found *= np.where(sums > 0, wanted / np.maximum(sums, 1e-300), 1.0)
-        totals = found.sum(1, keepdims=True)
-        found /= np.maximum(totals, 1e-300)
-        if totals.min() <= 0:
-            found[totals[:, 0] <= 0] = wanted / wanted.sum()
-    return found
 
 
 def _among_neighbours(
