@@ -32,7 +32,7 @@ from syntabula.record_models.representation import one_way_counts
 DEPENDENCE = "measure how far columns depend on each other"
 _DEPENDENCE_SHARE = Fraction(1, 10)
 _LEVELS_COMPARED = 12
-_SYNTHETIC_ROWS = 50_000
+_SYNTHETIC_ROWS = 20_000
 _SECONDS_PER_RECORD = 2e-8
 _LEAST_PLANNED = 64
 
