@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.marginals.domain import Codes, code_dtype
+from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.splits import ABOVE, BELOW, LEAF, PREDICTOR, check_splits, leaf_nodes, node_of
 from syntabula.record_models.leaf_raking import raked
 from syntabula.record_models.many_codes import places_of_codes
