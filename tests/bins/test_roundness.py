@@ -58,6 +58,13 @@ class TestDraws:
 
 
 class TestParts:
+    def test_single_values_may_be_beyond_signed_integers(self):
+        bins = Bins((5, 2**63 + 1, 2**64 - 1, 2**64), integer=True)
+
+        drawn = Roundness.of_lower_ends().within(bins, np.array([2, 0, 1]), np.random.default_rng(0))
+
+        assert drawn.tolist() == [2**64 - 1, 5, 2**63 + 1]
+
     def test_shares_of_parts_are_those_of_draws(self):
         for roundness in [CENTS, Roundness((Fraction(1),), (1.0, 0.0))]:
             bins = UniformBins(2).bins(0.0, 5.0, integer=False)

@@ -173,7 +173,7 @@ class Roundness:
         """Draw one value per code [n] from its bin; the lower end of a bin without any value of a level.
 
         Returns:
-            [n] values: int64 for bins of integers, else float64.
+            [n] values: int64 for bins of integers, uint64 where that does not hold them, else float64.
         """
         index = np.asarray(codes, dtype=np.intp)
         masses, firsts = self.masses(bins), self._firsts(bins)
@@ -209,13 +209,16 @@ class Roundness:
 
     def _firsts(self, bins: Bins) -> NDArray[np.int64]:
         """Return the first multiple of each step from each edge on [bins + 1, steps], in steps."""
+        if not self.steps:
+            # Then edges may be integers beyond 64 bits.
+            return np.zeros((len(bins.edges), 0), dtype=np.int64)
         edges = np.array(bins.edges, dtype=np.int64 if bins.integer else np.float64)
         firsts = [first_multiples(edges, step, integer=bins.integer) for step in self.steps]
         if not bins.integer:
             for step, first in zip(self.steps, firsts, strict=True):
                 # The last bin is closed.
                 first[-1] += multiples_at(first[-1:], step, integer=False)[0] == edges[-1]
-        return np.stack(firsts, axis=1) if firsts else np.zeros((edges.size, 0), dtype=np.int64)
+        return np.stack(firsts, axis=1)
 
 
 def first_multiples(values: NDArray[Any], step: Fraction, *, integer: bool) -> NDArray[np.int64]:

@@ -319,7 +319,8 @@ def lower_ends(bins: Bins) -> NDArray[Any]:
 
     That bin stands for the bound alone, as the last bin is closed.
     """
-    ends = np.array(bins.edges[:-1], dtype=np.int64 if bins.integer else np.float64)
+    kind = integer_dtype(int(bins.edges[0]), int(bins.edges[-1]) - 1) if bins.integer else np.float64
+    ends = np.array(bins.edges[:-1], dtype=kind)
     if not bins.integer and math.nextafter(float(ends[-1]), math.inf) == bins.edges[-1]:
         ends[-1] = bins.edges[-1]
     return ends
