@@ -5,6 +5,8 @@ No cell decides what kind of values a column holds, or how another cell is read.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from recording import RecordingNoise
 from test_preprocessing_replay import LOOSE, ReplayingLabels, Run, check
 
 import syntabula as st
-from syntabula.prepare import found_columns
+from syntabula.prepare import found_types
 from syntabula.privacy.noise import SeededNoise
 
 HEADER = "age,pay,job,day,flag,code"
@@ -110,13 +112,15 @@ def test_so_it_is_for_days_and_times_among_the_texts_of_a_frame(tmp_path: Path) 
 
 @pytest.mark.thorough
 def test_a_type_read_off_the_cells_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = found_columns.find_type
+    right = found_types.released_kinds
 
-    def observed(name: str, kinds: np.ndarray, **options: object) -> object:
-        physical = right(name, kinds, **options)
-        return physical if (kinds != len(found_columns.CELL_KINDS) - 1).all() else found_columns.TEXT
+    def observed(name: str, kinds: np.ndarray, **options: object) -> found_types.NoisyKinds:
+        released = right(name, kinds, **options)
+        if (kinds != len(found_types.CELL_KINDS) - 1).all():
+            return released
+        return replace(released, counts=dict(released.counts) | {"text": math.inf})
 
-    monkeypatch.setattr("syntabula.prepare.found_columns.find_type", observed)
+    monkeypatch.setattr("syntabula.prepare.found_types.released_kinds", observed)
 
     with pytest.raises(AssertionError):
         compare(tmp_path)

@@ -323,6 +323,38 @@ class TestUndecided:
         assert asked == [int(points[1])]
         assert kept.tolist() == [True, False, False]
 
+    def test_float64_decides_only_what_exact_arithmetic_decides_alike(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Points on both sides of each bound, from next to it to clear of it; what is asked about is left out.
+        for sigma in [1.0, 1000.0, 3.5e9, 2.0**40]:
+            stairs = vector_samplers._staircase(sigma)
+            bits, wrong, n_decided = 64 - stairs.width_bits, 0, 0
+            for block in range(0, 1024, 31):
+                start = (block - 512) << stairs.width_bits
+                for number in {start, start + (1 << stairs.width_bits) - 1}:
+                    exponent = Fraction(number) ** 2 / (2 * Fraction(sigma) ** 2)
+                    low, high = vector_samplers.exponential_bounds(exponent, bits + 64)
+                    ratio = Fraction(stairs.scale, int(stairs.units[block])) / 2**64
+                    least, most = math.floor(ratio * low), math.ceil(ratio * high)
+                    near = [0, 1, 2, *((1 << n) for n in range(2, bits - 1, 3))]
+                    points = {p + d for p in (least, most) for n in near for d in (n, -n)}
+                    held = np.array(sorted(p for p in points if 0 <= p < 1 << bits), dtype=np.uint64)
+                    asked: list[int] = []
+                    note = lambda drawn, *rest, asked=asked: bool(asked.append(drawn))  # noqa: E731
+                    monkeypatch.setattr(vector_samplers, "_is_below", note)
+                    numbers, blocks = np.full(held.size, number), np.full(held.size, block)
+
+                    kept = vector_samplers._are_kept(numbers, blocks, held, stairs, os.urandom)
+
+                    for point, is_kept in zip(held.tolist(), kept.tolist(), strict=True):
+                        if point not in asked:
+                            n_decided += 1
+                            wrong += not (point + 1 <= ratio * low if is_kept else point >= ratio * high)
+
+            assert wrong == 0
+            assert n_decided > 500
+
 
 class TestSources:
     def test_both_draw_for_training(self) -> None:

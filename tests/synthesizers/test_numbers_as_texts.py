@@ -13,6 +13,7 @@ import pytest
 import syntabula as st
 from syntabula.errors import DomainWarning
 from syntabula.prepare.written_keys import are_written
+from syntabula.table.draft import draft_schema
 
 AMOUNTS = np.round(np.random.default_rng(0).lognormal(6, 1, 2_000), 2)
 
@@ -41,6 +42,38 @@ def test_without_privacy_they_are_learned(tmp_path: Path, stored: str) -> None:
     assert np.median(drawn) == pytest.approx(np.median(AMOUNTS), rel=0.1)
     assert AMOUNTS.min() <= drawn.min()
     assert drawn.max() <= AMOUNTS.max()
+
+
+WHOLE = np.arange(1, 2_001) * 7
+
+
+@pytest.mark.parametrize(
+    ("stored", "form", "texts", "largest"),
+    [
+        # Beside semicolons a point is no decimal point, as in numbers without a sign.
+        (";", "1.234 €", [f"{value:.3f} €" for value in WHOLE / 1_000 + 1], 15_000),
+        # Decimals that are left out at times have fewer than three at other times.
+        (",", "1.234 €", [f"{value:,} €".replace(",", ".") for value in WHOLE], 14_000),
+        ("parquet", "1.234 €", [f"{-value:,} €".replace(",", ".") for value in WHOLE], -7),
+        ("parquet", "1234.0 €", [f"{value / 1_000 + 1} €" for value in WHOLE], 15.0),
+        ("parquet", "1234.5 €", [f"{value:.3f} €" for value in WHOLE / 1_000 + 1], 15.0),
+    ],
+)
+def test_a_point_between_groups_of_digits_is_no_decimal_point(
+    tmp_path: Path, stored: str, form: str, texts: list[str], largest: float
+) -> None:
+    frame, path = pd.DataFrame({"paid": texts, "kind": ["a", "b"] * 1_000}), tmp_path / "t"
+    if stored == "parquet":
+        path = path.with_suffix(".parquet")
+        frame.to_parquet(path)
+    else:
+        path = path.with_suffix(".csv")
+        frame.to_csv(path, sep=stored, index=False)
+
+    column = draft_schema(path)[0]["paid"]
+
+    assert isinstance(column, st.Numeric)
+    assert (column.format, column.upper) == (form, largest)
 
 
 def test_with_privacy_a_warning_says_how_to_declare_them() -> None:

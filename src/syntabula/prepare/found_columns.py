@@ -1,4 +1,4 @@
-"""Find the types and domains of columns that no schema declares, and warn of those that noise hides."""
+"""Find the domains of columns that no schema declares, and warn of those that noise hides."""
 
 from __future__ import annotations
 
@@ -8,25 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from syntabula._planning import Progress, one_by_one
 from syntabula.errors import DomainWarning, PrivateDomainError, warn_caller
-from syntabula.marginals.sorted_points import CountedPoints
-from syntabula.prepare.bounds import MISSING_TAIL, REAL_EXPONENTS
-from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
+from syntabula.prepare.bounds import REAL_EXPONENTS
 from syntabula.prepare.private_domain import extract_column
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.prepare.written_keys import are_written
-from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.table.files.cell_kinds import CELL_KINDS, N_FAMILIES, TEXT, column_type, likely_type
-from syntabula.table.files.delimited import DelimitedFile
-from syntabula.table.files.offset_kinds import of_summer_and_winter
-from syntabula.table.frames.text_times import TextTimes
-from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -45,114 +34,6 @@ _MOST_NAMES = 20
 _CUT_OFF = 0.015
 """Least noisy fraction of values beyond found bounds that is said."""
 _MUCH_CUT_OFF = 0.1
-
-
-def find_types(
-    file: DelimitedFile | TextParts,
-    shares: Mapping[str, Fraction],
-    *,
-    ledger: Ledger,
-    noise: NoiseSource,
-    progress: Progress,
-) -> dict[str, PhysicalType]:
-    """Find the types of columns of delimited files; those that noise hides become text, with a warning.
-
-    Args:
-        file: The cells.
-        shares: Fraction of the whole budget for each column to be found.
-        ledger: Pays for the spends.
-        noise: Draws the noise.
-        progress: Called with the name of a step and the fraction that is done.
-    """
-    found = {
-        name: find_type(
-            name,
-            file.cell_kinds(name),
-            share=share,
-            ledger=ledger,
-            noise=noise,
-            decimal_comma=file.decimal_comma,
-        )
-        for name, share in one_by_one(shares, "find the types", progress)
-    }
-    hides, or_raise = (
-        ("", "")
-        if ledger.budget.currency == "none"
-        else (", or at this budget noise hides what kind of values it holds", ", or raise epsilon")
-    )
-    warn_of_hidden(
-        [name for name, physical in found.items() if physical is None],
-        f"it is empty{hides}, so it is treated as text; declare the column in a schema{or_raise}",
-    )
-    return {name: physical or TEXT for name, physical in found.items()}
-
-
-def find_times(
-    texts: TextTimes,
-    shares: Mapping[str, Fraction],
-    *,
-    ledger: Ledger,
-    noise: NoiseSource,
-    progress: Progress,
-) -> dict[str, PhysicalType]:
-    """Find the columns of a data frame whose texts are days or times, with the formats of these; see `find_types`.
-
-    Numbers and flags among texts stay texts: a library that reads them has left these as texts on purpose.
-    """
-    found = {
-        name: find_type(name, texts.cell_kinds(name), share=share, ledger=ledger, noise=noise)
-        for name, share in one_by_one(shares, "find days and times", progress)
-    }
-    return {name: p for name, p in found.items() if p is not None and p.kind in ("date", "datetime", "time")}
-
-
-def find_type(
-    name: str,
-    kinds: NDArray[np.int64] | CountedPoints,
-    *,
-    share: Fraction,
-    ledger: Ledger,
-    noise: NoiseSource,
-    decimal_comma: bool = False,
-) -> PhysicalType | None:
-    """Find the narrowest type that reads all cells of a column, except so few that noise hides them.
-
-    Each record counts for the one kind of its cell, if any: a histogram of sensitivity one. Type and format are those
-    of the first form that reads all kinds whose noisy counts stand out, or else text. If none stands out, the type is
-    that of the family of kinds (flags, numbers, days and times) with the largest noisy count together, if that exceeds
-    the noise.
-
-    Args:
-        name: Name of the column.
-        kinds: Kind of each cell, as a position in `CELL_KINDS` [n], or kinds with the number of cells of each.
-        share: Fraction of the whole budget.
-        ledger: Pays for the spends.
-        noise: Draws the noise.
-        decimal_comma: Whether 1,234 means 1.234 if nothing else decides; public, as the form of the file is.
-
-    Returns:
-        A stored type, with its format, or None if noise hides everything. Each cell that it cannot read becomes missing.
-    """
-    column = ColumnCurator(kinds, ledger, noise)
-    answer = column.histogram(range(len(CELL_KINDS) + 1), share=share, step=type_step(name))
-    counts = dict(zip(CELL_KINDS, answer.values.tolist(), strict=True))
-    height = answer.above_noise(LEAST_FAILURE)
-    found = column_type(counts, height, decimal_comma=decimal_comma)
-    if found is not None and found.timezone is not None:
-        _tell_of_offsets(name, [kind for kind in counts if counts[kind] > height])
-    return found or likely_type(counts, answer.above_noise(MISSING_TAIL / N_FAMILIES))
-
-
-def _tell_of_offsets(name: str, kinds: Sequence[str]) -> None:
-    """Warn of a column of times with two offsets, which come out in UTC, if summer time explains them."""
-    if offsets := of_summer_and_winter([kind for kind in kinds if not kind.startswith("missing as ")]):
-        warn_caller(
-            DomainWarning(
-                f"column {name!r} has times with the offsets {' and '.join(offsets)}, as clocks of one place have in "
-                "winter and in summer; they come out in UTC; to keep them, declare the column in a schema as {kind: "
-                "datetime, timezone: ...} with the name of its zone, such as Europe/Paris"
-            )
-        )
 
 
 def find_columns(

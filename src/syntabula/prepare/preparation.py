@@ -251,7 +251,7 @@ class Preparation:
         progress: Progress,
     ) -> RawTable | RawParts:
         """Find the types of text files' undeclared columns, and return the table read with all types."""
-        from syntabula.prepare.found_columns import find_types
+        from syntabula.prepare.found_types import find_types
 
         found = find_types(
             file, self.grown(self.types, counted), ledger=ledger, noise=noise, progress=progress
@@ -268,7 +268,7 @@ class Preparation:
         progress: Progress,
     ) -> RawTable:
         """Find which columns of texts are days or times, and return the table with these read."""
-        from syntabula.prepare.found_columns import find_times
+        from syntabula.prepare.found_types import find_times
         from syntabula.table.frames.text_times import TextTimes
 
         texts = TextTimes(table, [*self.types])

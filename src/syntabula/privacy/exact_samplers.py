@@ -6,9 +6,9 @@ that the vetting of proofs is not complete. Flags that weaken the guarantee (`ho
 
 Counts get a vectorised `make_gaussian` or `make_laplace` over i64 (Canonne, Kamath and Steinke, 2020);
 OpenDP adds in exact arithmetic and saturates at the range of i64. A vector call costs about 10 (Gaussian) or 6
-(Laplace) microseconds per cell on one core; a call per cell costs 60 to 70. From twenty cells on (their number is
-public; each spend states it) Gaussian noise is of our own sampler, which takes some hundredths of a microsecond
-(`privacy.vector_samplers`). A choice is `make_noisy_max` under
+(Laplace) microseconds per cell on one core; a call per cell costs 60 to 70. From twenty cells on Gaussian noise is of
+our own sampler, which takes some hundredths of a microsecond (`privacy.vector_samplers`). Their number need not be
+public, as both draw from the same distribution. A choice is `make_noisy_max` under
 zero-concentrated divergence, which is the exponential mechanism (a candidate is drawn uniformly and kept with
 probability exp((score - largest score) / scale), exactly); under max divergence it would be permute-and-flip, which
 has another distribution.

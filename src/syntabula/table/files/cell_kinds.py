@@ -8,7 +8,7 @@ these allow two orders of day and month, it stays text.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,12 +60,12 @@ CELL_KINDS = (
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
 Nobody can tell whether 1,234 means thousands or thousandths; 1.234 means thousandths unless other cells of its column
-have a decimal comma or more groups, or its file has semicolons and other cells are whole, if there are any. Padded
-numbers have two decimals or more, the last of which is zero. Days with other separators show by a number above 12 which
-part is the month; if neither does, either may come first. Whole days and times, such as 20240131, are whole numbers too.
-Padded clocks are digits such as 0905; whole numbers such as 1145 may be clock times too, late ones such as 1435 with
-hours after noon and minutes beyond 31. 2009-10 may be a month, or the season that began in 2009. NA and the like are
-missing cells, except in columns of texts.
+have a decimal comma or more groups, or its file has decimal commas (`has_decimal_comma`) and other cells are whole, if
+there are any. Padded numbers have two decimals or more, the last of which is zero. Days with other separators show by a
+number above 12 which part is the month; if neither does, either may come first. Whole days and times, such as 20240131,
+are whole numbers too. Padded clocks are digits such as 0905; whole numbers such as 1145 may be clock times too, late ones
+such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or the season that began in 2009. NA and
+the like are missing cells, except in columns of texts.
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
@@ -269,6 +269,9 @@ _BY_POINT = Form(
 )
 _IN_GROUPS = frozenset({"whole", "point of thousandths", "whole groups by point"})
 """Kinds of whole numbers with points between groups of digits."""
+_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3]}) - {"point of thousandths"}
+_WITH_COMMA = frozenset({*_COMMA, *_GROUPS[3:]}) - {"comma of thousandths"}
+"""Kinds that show which is the decimal mark."""
 _DAYS = tuple(
     Form(frozenset(alike), _TYPES["local" if has_clock else "day"], alike)
     for has_clock, alike in day_kinds.formats()
@@ -289,8 +292,7 @@ def column_type(
     Args:
         counts: Number of cells of each kind.
         height: Level above which a count stands out from noise; 0 if the counts are exact.
-        decimal_comma: Whether 1,234 means 1.234 if no other kind decides, and 1.234 means 1234, as in files with
-            semicolons.
+        decimal_comma: Whether 1,234 means 1.234 if no other kind decides, and 1.234 means 1234.
 
     Returns:
         The type; `TEXT` if no form reads all kinds that stand out, or all cells seem to be missing; None if none stands
@@ -302,6 +304,18 @@ def column_type(
     if not stands_out or found is None or found.kind == "text" or not missing:
         return found
     return replace(found, missing_as=_MISSING[max(missing, key=lambda kind: counts[kind])])
+
+
+def has_decimal_comma(kinds: Iterable[str], *, by_form: bool) -> bool:
+    """Return whether a comma is the decimal mark of a file: by the kinds of all its columns if they agree.
+
+    Args:
+        kinds: Kinds that stand out in any column.
+        by_form: Whether the form of the file, such as semicolons between cells, speaks for it.
+    """
+    found = {*kinds}
+    has_point, has_comma = (not found.isdisjoint(shown) for shown in (_WITH_POINT, _WITH_COMMA))
+    return by_form if has_point == has_comma else has_comma
 
 
 def _type_of(stands_out: set[str], counts: Mapping[str, float], decimal_comma: bool) -> PhysicalType:

@@ -52,8 +52,8 @@ def only_offset(kinds: Iterable[str]) -> str | None:
 
 def of_summer_and_winter(kinds: Iterable[str]) -> tuple[str, str] | None:
     """Return the two offsets of some kinds if they are those of one place's winter and summer time, else None."""
-    found = [OFFSETS.get(kind, "+00:00") for kind in kinds]
-    if len(found) != 2 or _minutes(found[0]) == _minutes(found[1]):
+    found = {OFFSETS.get(kind, "+00:00") for kind in kinds}
+    if len(found) != 2:
         return None
     winter, summer = sorted(found, key=_minutes)
     return (winter, summer) if _minutes(summer) - _minutes(winter) == 60 else None

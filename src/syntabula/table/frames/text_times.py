@@ -31,15 +31,20 @@ class TextTimes:
         return self._kinds[name]
 
     def types(
-        self, kinds: Collection[PhysicalKind] = ("date", "datetime", "time")
+        self, kinds: Collection[PhysicalKind] = ("date", "datetime", "time"), *, decimal_comma: bool = False
     ) -> dict[str, PhysicalType]:
-        """Return the types of the columns all of whose cells are values of some kinds in one form; sensitive."""
+        """Return the types of the columns all of whose cells are values of some kinds in one form; sensitive.
+
+        Args:
+            kinds: The kinds of values.
+            decimal_comma: See `column_type`.
+        """
         found = {}
         for name, counted in self._kinds.items():
             counts = dict.fromkeys(CELL_KINDS, 0.0)
             for place, number in zip(counted.values, counted.counts, strict=True):
                 counts[CELL_KINDS[int(place)]] += float(number)
-            physical = column_type(counts, 0)
+            physical = column_type(counts, 0, decimal_comma=decimal_comma)
             if physical is not None and physical.kind in kinds:
                 found[name] = physical
         return found
