@@ -56,7 +56,6 @@ def classes_of(codes: Codes, size: int) -> NDArray[np.float64]:
 
 
 def gini(classes: NDArray[np.float64]) -> float:
-    """Return the chance that two of the records [n] are of different classes."""
     """Return Gini's index of the classes [n]: the chance that two records differ."""
     shares = np.bincount(classes.astype(np.intp)) / len(classes)
     return float(1 - (shares**2).sum())
