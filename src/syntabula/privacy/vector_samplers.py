@@ -47,7 +47,8 @@ _AT_ONCE = 1 << 15
 """Trials that are decided at once: with fewer, calls cost more than the arithmetic; what more need leaves the cache."""
 
 _MARGIN = 2.0**-40
-"""More than what float64 is off by in step 3, relative, some units in its last place times an exponent of 512."""
+"""More than what float64 is off by in step 3, relative: some units in its last place times an exponent of up to 512. A
+larger exponent, which blocks have where sigma is below 32, makes the bound less than the last bit of a point."""
 
 
 @dataclass(frozen=True, eq=False)
