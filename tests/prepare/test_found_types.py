@@ -15,7 +15,7 @@ from syntabula.prepare.found_types import find_type, find_types
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.table.files.cell_kinds import CELL_KINDS
+from syntabula.table.files.cell_kinds import CELL_KINDS, likely_type
 from syntabula.table.files.delimited import delimited_file
 from syntabula.table.raw import PhysicalType
 from syntabula.table.read import read
@@ -209,6 +209,17 @@ def test_it_reads_all_kinds_of_cells_that_stand_out() -> None:
             assert (
                 type_found(budget, **{kind.replace(" ", "_"): n for kind, n in cells.items()}) == expected
             ), budget
+
+
+def test_a_family_of_many_kinds_hides_no_other_by_its_noise() -> None:
+    counts = dict.fromkeys(CELL_KINDS, 0.0) | {"day": 180.0, "time": 170.0, "spaced time": 160.0}
+    # Forty offsets have more noise together than a column has days.
+    counts |= {kind: 15.0 for kind in CELL_KINDS if kind.startswith("time at ")}
+
+    found = likely_type(counts, 150.0)
+
+    assert found is not None
+    assert found.kind == "date"
 
 
 class TestFewCells:

@@ -362,7 +362,8 @@ def likely_type(counts: Mapping[str, float], level: float) -> PhysicalType | Non
         counts: Noisy number of cells of each kind.
         level: Level that the noise of one count rarely exceeds, in any of the families.
     """
-    family = max(_FAMILIES, key=lambda kinds: sum(counts[kind] for kind in kinds))
+    # Of a family of many kinds the sum has more noise.
+    family = max(_FAMILIES, key=lambda kinds: sum(counts[kind] for kind in kinds) / math.sqrt(len(kinds)))
     if sum(counts[kind] for kind in family) <= level * math.sqrt(len(family)):
         return None
     if family[0] in _WHOLE_KINDS:
