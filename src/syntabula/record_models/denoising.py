@@ -99,13 +99,13 @@ class Denoising:
         before: tuple[FloatTable, float] | None = None
         for told, later, earlier in zip(self._told, self._levels[:-1], self._levels[1:], strict=True):
             stride = Stride(float(self._kept[later]), float(self._kept[earlier]))
-            said = self._said(rows, numbers, told + known_part, stride.later)
-            turns = said[: len(numbers)]
+            said = self._said(rows, numbers, told + known_part)
             if self._ancestral:
-                numbers = _drawn_numbers(numbers, turns, stride, rng)
+                numbers = _drawn_numbers(numbers, said[: len(numbers)], stride, rng)
             else:
-                numbers = numbers - _turned(turns, stride.angle, before)
-                before = turns, stride.angle
+                said, before = _halfway(said, stride.angle, before), (said, stride.angle)
+                numbers = numbers - np.float32(stride.angle) * said[: len(numbers)]
+            self._add_what_codes_tell(said, rows, stride.later)
             for j in self._codes:
                 drawn = _drawn(said[self._blocks[j]], rng)
                 rows[:, j] = stride.draw_codes(rows[:, j], drawn, self._lookups[j].size, rng)
@@ -131,25 +131,33 @@ class Denoising:
         told = (hidden / (1 + np.exp(-hidden))) @ weights["time/1"] + weights["bias/in"]
         return [row[:, None].astype(np.float32) for row in told]
 
-    def _said(self, rows: Codes, numbers: FloatTable, told: FloatTable, kept: float) -> FloatTable:
-        """Return what the network says [width, rows], from what it is told of level and known columns.
+    def _said(self, rows: Codes, numbers: FloatTable, told: FloatTable) -> FloatTable:
+        """Return what the network says [width, rows], but what codes tell of themselves.
 
         Args:
             rows: Positions of codes [rows, columns].
             numbers: [numbers, rows].
-            told: For the first layer.
-            kept: How much of a value is left at this level.
+            told: For the first layer, of level and known columns.
         """
         inputs = np.zeros((self._width, len(rows)), dtype=np.float32)
         inputs[: len(numbers)] = numbers
         every = np.arange(len(rows))
         for j in self._codes:
             inputs[self._blocks[j].start + rows[:, j], every] = 1.0
-        said = self._layers(inputs, told)
+        return self._layers(inputs, told)
+
+    def _add_what_codes_tell(self, said: FloatTable, rows: Codes, kept: float) -> None:
+        """Add what codes [rows, columns] tell of themselves to what the network says, in place.
+
+        Args:
+            said: [width, rows].
+            rows: Positions of codes.
+            kept: How much of a value is left at this level.
+        """
+        every = np.arange(len(rows))
         for j in self._codes:
             of_itself = math.log1p(kept / (1 - kept) * self._lookups[j].size)
             said[self._blocks[j].start + rows[:, j], every] += np.float32(of_itself)
-        return said
 
 
 def first_cuts(lookups: Sequence[ColumnLookup]) -> FloatTable:
@@ -214,16 +222,25 @@ def _drawn_numbers(
     return mean + np.float32(deviation) * rng.standard_normal(numbers.shape, dtype=np.float32)
 
 
-def _turned(turns: FloatTable, angle: float, before: tuple[FloatTable, float] | None) -> FloatTable:
-    """Return how much numbers turn, by the method of Adams and Bashforth: their rate changes as in the step before.
+def _halfway(said: FloatTable, angle: float, before: tuple[FloatTable, float] | None) -> FloatTable:
+    """Return what the network would say halfway through a step, if it changes as in the step before; a new array.
 
-    A normal number that nothing else tells of does not turn at all, so its spread stays what it is in steps of any
-    length, while steps that aim at the predicted value would narrow it.
+    Numbers then turn by the method of Adams and Bashforth. A normal number that nothing else tells of does not turn at
+    all, so its spread stays what it is in steps of any length, while steps that aim at the predicted value would narrow
+    it. Codes are drawn from what other columns tell of them in the middle, as most tell more with each step.
+
+    Args:
+        said: Where the step begins [width, rows].
+        angle: Length of the step.
+        before: What was said where the step before began, and its length; None before the second step.
     """
     if before is None:
-        return np.float32(angle) * turns
+        return said.copy()
     last, last_angle = before
-    return np.float32(angle) * (turns + np.float32(angle / (2 * last_angle)) * (turns - last))
+    found: FloatTable = said - last
+    found *= np.float32(angle / (2 * last_angle))
+    found += said
+    return found
 
 
 def _drawn(logits: FloatTable, rng: np.random.Generator) -> Codes:

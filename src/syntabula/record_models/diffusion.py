@@ -33,7 +33,7 @@ def cosine_schedule(n_levels: int) -> FloatArray:
 def strided_levels(n_levels: int, steps: int) -> list[int]:
     """Return the levels that a draw goes through, from the last one to 0, in at most so many steps.
 
-    Steps are shorter where little noise is left: 30 of them then bring rows as near to the table as 40 equal ones.
+    Steps are a little shorter where little noise is left.
     """
     if steps >= n_levels:
         return [*range(n_levels, -1, -1)]

@@ -36,8 +36,9 @@ class TabularDiffusion(CodesNetwork):
 
     Ordered columns are normal scores with normal noise, the others codes that are drawn anew at random. Both processes
     allow strides over many levels, so a draw takes few steps: numbers follow the path without chance that has the same
-    distribution at each level (Song, Meng, Ermon 2021, "Denoising Diffusion Implicit Models"), by a method of second
-    order, and codes are drawn by Bayes' rule.
+    distribution at each level (Song, Meng, Ermon 2021, "Denoising Diffusion Implicit Models"), and codes are drawn by
+    Bayes' rule; both by what the network would say halfway through a step, which follows from what it said in the step
+    before.
 
     Given columns are met first by rows that are drawn freely: a given row takes the other columns of one that has its
     values. If too few rows have them, the network is told them instead: a third of the records are shown to it with some
