@@ -64,7 +64,7 @@ class TabularDiffusion(CodesNetwork):
     units: int | None = tunable(None, Choice((64, 128, 256, 512)))
     layers: int = tunable(2, Range(low=1, high=4))
     levels: int = 1000
-    steps_back: int = 30
+    steps_back: int = 16
     ancestral: bool = False
     draws: int | None = None
     _width: int = field(default=0, repr=False)

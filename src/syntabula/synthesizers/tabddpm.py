@@ -25,7 +25,7 @@ class TabDDPM(NoisyTrained):
     - The network predicts how a number turns from value to noise, instead of the noise alone, and the number follows it
       without new noise, in steps of second order (`ancestral=True` takes the paper's steps).
     - Categories are learned by cross-entropy, whose best answer is their distribution given the noisy record. With it
-      strides over many levels are exact for each column, and 40 steps do for 1,000. The code learns the divergence
+      strides over many levels are exact for each column, and 16 steps do for 1,000. The code learns the divergence
       between steps of one level, and takes all of them.
     - Probabilities of a column add up on their own. The code takes differences of sums over all columns, which are
       no numbers where one column's share of the sum is small.
