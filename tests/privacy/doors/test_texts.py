@@ -1,4 +1,4 @@
-"""The texts that doors hold: those of merged codes are still one for each code, and none alike."""
+"""What doors tell of codes: texts of merged codes are still one for each, and weekdays those of all that are merged."""
 
 from __future__ import annotations
 
@@ -28,6 +28,16 @@ def test_the_first_of_merged_codes_stands_for_all() -> None:
 
     assert merged.texts() == {"a": ["x", "w", "z"], "b": ["0", "1"]}
     assert merged.domain.sizes == (3, 2)
+
+
+def test_merged_codes_have_the_weekdays_of_all_of_theirs_by_their_shares() -> None:
+    days = {"a": np.eye(7)[[0, 1, 2, 3]], "b": np.eye(7)[[5, 6]]}
+    recoding = Recoding(DOMAIN, {"a": np.array([0, 0, 1, 1])}, {"a": np.array([3.0, 1, 1, 1])})
+
+    merged = Doors(doors().tables, weekdays=lambda: days).recoded(recoding).weekdays()
+
+    np.testing.assert_allclose(merged["a"], [[0.75, 0.25, 0, 0, 0, 0, 0], [0, 0, 0.5, 0.5, 0, 0, 0]])
+    np.testing.assert_array_equal(merged["b"], days["b"])
 
 
 def test_doors_without_texts_have_none() -> None:

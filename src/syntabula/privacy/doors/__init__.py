@@ -28,7 +28,7 @@ class Doors:
         tables: Answers marginals, cells and dependences.
         texts: Returns the text of each code by column, as the codec writes it; of no column where nobody wrote any.
         weekdays: Returns the share of each weekday in each code of columns of days and times [codes, 7]: public facts,
-            as the codes are. Their codes are never merged.
+            as the codes are.
     """
 
     tables: Curator
@@ -89,4 +89,12 @@ class Doors:
             }
             return {c: [t[i] for i in firsts.get(c, range(len(t)))] for c, t in self.texts().items()}
 
-        return Doors(self.tables.recoded(recoding), merged, self.weekdays)
+        def averaged() -> dict[str, FloatArray]:
+            found = dict(self.weekdays())
+            for c in found.keys() & recoding.maps.keys():
+                of_merged = np.zeros((recoding.target.size(c), found[c].shape[1]))
+                np.add.at(of_merged, recoding.maps[c], recoding.shares[c][:, None] * found[c])
+                found[c] = of_merged
+            return found
+
+        return Doors(self.tables.recoded(recoding), merged, averaged)
