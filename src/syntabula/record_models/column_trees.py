@@ -19,13 +19,13 @@ from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import Codes, Domain, EncodedTable, code_dtype
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import check_sample, whole_model
+from syntabula.record_models.any_order_sampling import drawn_from
 from syntabula.record_models.column_order import usual_order
 from syntabula.record_models.determined import determined
 from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.many_codes import MOST_DIRECTIONS, bytes_of_means
 from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
-from syntabula.record_models.tried_rows import chosen_rows
 
 _ROWS_AT_ONCE = 100_000
 _TRIED_ROWS = 50
@@ -197,9 +197,12 @@ class ColumnTrees(LookupModel):
             known = {c: np.repeat(column[start:stop], tried) for c, column in codes.items()}
             rows, chances = self._drawn(known, late, (stop - start) * tried, rng)
             if late:
-                chosen, lost = chosen_rows(chances.reshape(-1, tried), rng)
+                of_tried = chances.reshape(-1, tried)
+                lost = ~of_tried.any(1)
+                of_tried[lost] = 1.0
+                chosen = drawn_from(of_tried, rng) + tried * np.arange(stop - start)
                 rows = {c: column[chosen] for c, column in rows.items()}
-                impossible += lost
+                impossible += int(lost.sum())
             pieces.append(rows)
         if impossible:
             warn_caller(
