@@ -13,10 +13,16 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
 MODULES_OF_A_RUN = 104
-"""Modules with code that `synth --method aim` loads for a table that is declared whole, without rules or units."""
+"""Modules with code that `synth --method aim` loads for a table that is declared whole, without rules or units.
+
+One of them draws the noise of many counts from a table, in a thirtieth of OpenDP's time; few counts stay OpenDP's.
+"""
 
 FILES_OF_PRIVACY = 21
-"""Files of `privacy/` beside its `training/`, which an auditor of a release of marginals reads."""
+"""Files of `privacy/` beside its `training/`, which an auditor of a release of marginals reads.
+
+Noise is two of them: drawn number by number, and many numbers at once.
+"""
 
 MOST_LINES = 400
 
