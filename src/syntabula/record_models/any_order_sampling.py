@@ -146,12 +146,12 @@ def _reached(
     return reached
 
 
-def drawn_from(chances: FloatTable, rng: np.random.Generator) -> Places:
+def drawn_from(chances: FloatTable | FloatArray, rng: np.random.Generator) -> Places:
     """Draw one position per row of some distributions, which need not add up to one but must to more than zero."""
     return drawn_at(chances, rng.random(len(chances)))
 
 
-def drawn_at(chances: FloatTable, points: FloatArray) -> Places:
+def drawn_at(chances: FloatTable | FloatArray, points: FloatArray) -> Places:
     """Return the position of each row of some distributions that lies at a point drawn evenly from 0 to 1."""
     heights = np.cumsum(chances, axis=1, dtype=np.float64)
     below = (1.0 - points)[:, None] * heights[:, -1:]
