@@ -165,6 +165,41 @@ def test_cells_of_other_columns_show_the_decimal_mark(
     assert (read_whole.kind, read_whole.format) == ({"BIGINT": "integer", "DOUBLE": "float"}[name], format)
 
 
+STYLES: list[tuple[list[str], str, tuple[str, str | None]]] = [
+    (["12 %", "7 %"], ",", ("BIGINT", "1234 %")),
+    (["$1,234.50", "$7.25", "-$3.00"], ",", ("DOUBLE", "$1,234.50")),
+    (["1.234 €", "2.345.678 €"], ";", ("BIGINT", "1.234 €")),
+    (["1\u202f234,50\u00a0€", "7,25\u00a0€"], ";", ("DOUBLE", "1\u202f234,50\u00a0€")),
+    (["1 234,5", "7,25"], ";", ("DOUBLE", "1 234,5")),
+    (["1'234", "950"], ",", ("BIGINT", "1'234")),
+    # Two signs, and numbers of telephones.
+    (["12 %", "12 €"], ",", ("VARCHAR", None)),
+    (["612 345 678", "655 123 456"], ",", ("VARCHAR", None)),
+    (["12 34", "12 56"], ",", ("VARCHAR", None)),
+]
+
+
+@pytest.mark.parametrize(("cells", "mark", "expected"), STYLES)
+def test_numbers_in_one_style_are_numbers(
+    tmp_path: Path, cells: list[str], mark: str, expected: tuple[str, str | None]
+) -> None:
+    rows = (f'"{cells[i % len(cells)]}"{mark}{i}' for i in range(900))
+    (tmp_path / "t.csv").write_text("\n".join([f"x{mark}y", *rows]), encoding="utf-8")
+    with delimited_file(tmp_path / "t.csv", None) as file:
+        # Seeded, as above.
+        found = find_types(
+            file,
+            {"x": Fraction(1, 2)},
+            ledger=Ledger(Budget(5.0, 1e-5)),
+            noise=SeededNoise(0),
+            progress=lambda step, done: None,
+        )
+        column = file.typed({**found, "y": PhysicalType("integer", "BIGINT")}).columns["x"]
+
+    assert (found["x"].name, found["x"].format) == expected
+    assert not column.missing.any()
+
+
 def test_few_cells_in_another_form_do_not_change_the_format() -> None:
     cells = {"day first /": N_CELLS, "month first /": 9, "text": 9, "comma": 9}
 

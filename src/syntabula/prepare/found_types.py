@@ -31,6 +31,9 @@ from syntabula.table.files.offset_kinds import of_summer_and_winter
 from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.text_formats import GROUPS, NumberFormat
+
+_TIMES = ("date", "datetime", "time")
 
 
 def find_types(
@@ -79,13 +82,22 @@ def find_times(
 ) -> dict[str, PhysicalType]:
     """Find the columns of a data frame whose texts are days or times, with the formats of these; see `find_types`.
 
-    Numbers and flags among texts stay texts: a library that reads them has left these as texts on purpose.
+    Numbers with a sign, such as 12 %, no library reads, so they are found too. Plain numbers and flags among texts stay
+    texts: a library that reads them has left these as texts on purpose.
     """
     found = {
         name: find_type(name, texts.cell_kinds(name), share=share, ledger=ledger, noise=noise)
         for name, share in one_by_one(shares, "find days and times", progress)
     }
-    return {name: p for name, p in found.items() if p is not None and p.kind in ("date", "datetime", "time")}
+    return {name: p for name, p in found.items() if p is not None and (p.kind in _TIMES or _is_in_style(p))}
+
+
+def _is_in_style(physical: PhysicalType) -> bool:
+    """Return whether a type is of numbers with something around or between their digits but points and commas."""
+    if physical.kind not in ("integer", "float") or physical.format is None:
+        return False
+    form = NumberFormat.of(physical.format)
+    return bool(form.prefix or form.suffix or form.group in GROUPS)
 
 
 def find_type(
@@ -130,9 +142,11 @@ def released_kinds(
     """Release how many cells of a column are of each kind; see `find_type`."""
     column = ColumnCurator(kinds, ledger, noise)
     answer = column.histogram(range(len(CELL_KINDS) + 1), share=share, step=type_step(name))
+    # Without privacy the numbers themselves tell more, once all are read: whether there are few, as of categories.
+    in_style = ledger.budget.currency != "none"
     counts = dict(zip(CELL_KINDS, answer.values.tolist(), strict=True))
     height, level = (answer.above_noise(part) for part in (LEAST_FAILURE, MISSING_TAIL / N_FAMILIES))
-    return NoisyKinds(counts, height, level)
+    return NoisyKinds(counts, height, level, in_style)
 
 
 @dataclass(frozen=True)
@@ -143,11 +157,13 @@ class NoisyKinds:
         counts: Noisy number of cells of each kind.
         height: Level that noise alone hardly ever exceeds in any of them.
         level: The same that it rarely exceeds, of one count in any of the families.
+        in_style: Whether numbers in a style, such as 1.234,50 €, are looked for; see `column_type`.
     """
 
     counts: Mapping[str, float]
     height: float
     level: float
+    in_style: bool
 
     @property
     def stand_out(self) -> list[str]:
@@ -156,7 +172,7 @@ class NoisyKinds:
 
     def type_of(self, name: str, *, decimal_comma: bool) -> PhysicalType | None:
         """Return the type of the column; see `find_type`."""
-        found = column_type(self.counts, self.height, decimal_comma=decimal_comma)
+        found = column_type(self.counts, self.height, decimal_comma=decimal_comma, in_style=self.in_style)
         if found is not None and found.timezone is not None:
             _tell_of_offsets(name, self.stand_out)
         return found or likely_type(self.counts, self.level)
