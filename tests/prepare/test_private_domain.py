@@ -70,6 +70,21 @@ class TestKinds:
         assert column.integer
         assert column.nullable
 
+    def test_coordinates_have_seven_decimals(self):
+        column = found(np.round(RNG.normal(48, 1, N), 7))
+
+        assert column.decimals == 7
+        assert 0 <= column.lower <= 48 <= column.upper <= 128
+
+    def test_many_decimals_beside_large_numbers_are_not_cut(self):
+        values = np.where(np.arange(N) % 2, np.round(RNG.random(N), 12), 5e6)
+
+        column = found(values)
+
+        # A grid of so many decimals would end at 1,125.
+        assert column.decimals is None
+        assert column.upper >= 5e6
+
     def test_numbers_of_any_precision_have_no_decimals(self):
         column = found(RNG.normal(0, 1, N))
 
@@ -87,7 +102,7 @@ class TestKinds:
 
         assert (np.round(values, 1) != values).any()
         assert found(values).decimals == 1
-        assert found(values * 1e-9).decimals is None
+        assert found(values * 1e-15).decimals is None
         assert found(np.nextafter(np.rint(values) + 1, 99.0)).decimals == 1
 
     def test_infinite_values_do_not_make_the_bounds_infinite(self):

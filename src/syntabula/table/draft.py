@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
-from syntabula.table.coding.levels import are_rounded, bounds_around
+from syntabula.table.coding.levels import MOST_DECIMALS, are_rounded, bounds_around
 from syntabula.table.draft_numbers import note_of_codes, note_of_step
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
 from syntabula.table.frames.text_numbers import with_texts_read
@@ -53,8 +53,6 @@ from syntabula.table.schema.columns import (
 )
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
-
-MOST_DECIMALS = 6
 
 _MOST_ROWS_OF_A_KEY = 100
 """Values with more rows than this on average are not keys of persons."""
