@@ -102,7 +102,7 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
 
     table = day_numbers.with_days_read(with_texts_read(table))
     columns, noted = _drafted(table.columns)
-    schema = Schema(columns)
+    schema = Schema(columns, encoding=_declared_encoding(table))
     notes = [_note(names, note) for note, names in noted.items()]
     # As rows are held to them at a fit.
     rules = proposed_rules(finite_table(table, schema), schema)
@@ -111,6 +111,12 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     if pairs := unordered(schema.columns, {}, rules, []):
         notes.append(told(pairs))
     return schema, notes, rules
+
+
+def _declared_encoding(table: RawTable) -> str | None:
+    """Return the encoding that nothing but a schema says; UTF-16 shows itself."""
+    dialect = table.origin.dialect
+    return None if dialect is None or dialect.encoding in ("utf-8", "utf-16") else dialect.encoding
 
 
 def _note_of_rules(rules: Rules) -> str:

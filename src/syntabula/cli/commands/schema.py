@@ -27,6 +27,7 @@ def schema(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Schema file (.yaml or .json); printed by default.")
     ] = None,
+    encoding: options.Encoding = None,
     force: options.Force = False,
     kinds: Annotated[
         bool,
@@ -47,8 +48,10 @@ def schema(
     from syntabula.table.draft import draft_with_rules
     from syntabula.table.read import read
     from syntabula.table.rules.proposals import written_as_comments
+    from syntabula.table.schema.schema import Schema
 
-    drafted, notes, rules = draft_with_rules(read(table))
+    stated = None if encoding is None else Schema({}, others="find", encoding=encoding)
+    drafted, notes, rules = draft_with_rules(read(table, stated))
     document = drafted.to_json()
     comments = "" if rules is None else written_as_comments(rules)
     if out is not None:
