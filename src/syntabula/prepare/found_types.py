@@ -18,9 +18,11 @@ from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
+from syntabula.table.coordinate_names import decimal_comma_of, is_coordinate_name, kinds_of_decimals
 from syntabula.table.files.cell_kinds import (
     CELL_KINDS,
     N_FAMILIES,
+    OPEN_KIND,
     TEXT,
     column_type,
     has_decimal_comma,
@@ -34,6 +36,11 @@ from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.text_formats import GROUPS, NumberFormat
 
 _TIMES = ("date", "datetime", "time")
+_OPEN = (
+    "all numbers have three digits behind one point, and nothing else in the file shows what it is; they are read as "
+    "thousands, 1.234 for 1234, as semicolons are between cells; if they have decimals, declare the column numeric in a "
+    "schema, with `decimals: 3`"
+)
 
 
 def find_types(
@@ -57,9 +64,20 @@ def find_types(
         name: released_kinds(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise)
         for name, share in one_by_one(shares, "find the types", progress)
     }
-    shown = [kind for kinds in asked.values() if "text" not in kinds.stand_out for kind in kinds.stand_out]
-    decimal_comma = has_decimal_comma(shown, by_form=file.decimal_comma)
-    found = {name: kinds.type_of(name, decimal_comma=decimal_comma) for name, kinds in asked.items()}
+    stand_out = {name: kinds.stand_out for name, kinds in asked.items()}
+    shown = [
+        k for name, kinds in stand_out.items() if "text" not in kinds for k in kinds_of_decimals(name, kinds)
+    ]
+    marks = [has_decimal_comma(shown, by_form=by_form) for by_form in (file.decimal_comma, False)]
+    found = {
+        name: kinds.type_of(name, decimal_comma=decimal_comma_of(name, stand_out[name], marks[0]))
+        for name, kinds in asked.items()
+    }
+    if marks == [True, False]:
+        open_names = [
+            n for n, kinds in asked.items() if kinds.present == {OPEN_KIND} and not is_coordinate_name(n)
+        ]
+        warn_of_hidden(open_names, _OPEN)
     hides, or_raise = (
         ("", "")
         if ledger.budget.currency == "none"
@@ -169,6 +187,11 @@ class NoisyKinds:
     def stand_out(self) -> list[str]:
         """Kinds that more cells have than noise explains."""
         return [kind for kind, count in self.counts.items() if count > self.height]
+
+    @property
+    def present(self) -> set[str]:
+        """Those of the kinds that stand out whose cells are not missing."""
+        return {kind for kind in self.stand_out if not kind.startswith("missing as ")}
 
     def type_of(self, name: str, *, decimal_comma: bool) -> PhysicalType | None:
         """Return the type of the column; see `find_type`."""

@@ -64,6 +64,10 @@ _CLOCK_NUMBERS = (
 _LIMITS_NOTE = (
     "holds numbers, and in some cells a text such as a limit, which `texts` lists; add others that may occur"
 )
+_OPEN_NOTE = (
+    "holds numbers that all have three digits behind one point, and are read as thousands, 1.234 for 1234; if they have "
+    "decimals, declare it numeric with `decimals: 3` and without the format"
+)
 _UNIQUE_NOTE = (
     "differs in every row, as where there is one row a day, so its values are drawn without repetition; if two rows may "
     "have the same one, leave out `unique`"
@@ -256,7 +260,11 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
         case "text":
             return drafted_text(raw)
         case "integer":
-            return _whole(name, values, nullable)
+            column, inner = _whole(name, values, nullable)
+            is_open = raw.physical.format == "1.234" and bool(
+                ((abs(values) >= 1000) & (abs(values) < 10**6)).all()
+            )
+            return column, inner or (_OPEN_NOTE if is_open else None)
         case "float":
             return _real(name, values, nullable)
         case "decimal":

@@ -251,7 +251,11 @@ _BY_POINT = Form(
 )
 _IN_GROUPS = frozenset({"whole", "point of thousandths", "whole groups by point"})
 """Kinds of whole numbers with points between groups of digits."""
-_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3]}) - {"point of thousandths"}
+OPEN_KIND = "point of thousandths"
+"""Kind of numbers of which nobody can tell whether they are thousands or have decimals, if a column has no others."""
+_OF_THREE = {None: {OPEN_KIND}, "1234,5": {"comma of thousandths"}}
+"""Kinds of numbers of three decimals each, by the format of numbers of any."""
+_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3]}) - {OPEN_KIND}
 _WITH_COMMA = frozenset({*_COMMA, *_GROUPS[3:]}) - {"comma of thousandths"}
 """Kinds that show which is the decimal mark."""
 _DAYS = tuple(
@@ -341,7 +345,8 @@ def _type_in_style(stands_out: set[str], counts: Mapping[str, float], decimal_co
 def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) -> PhysicalType:
     """Return the type of numbers, and the format that writes as many decimals as the cells have."""
     physical, format = form.physical, form.physical.format
-    if any(kind.startswith("padded") for kind in stands_out):
+    # If zeros at the end were left out, some numbers had fewer than three decimals.
+    if any(kind.startswith("padded") for kind in stands_out) or stands_out == _OF_THREE.get(format):
         return replace(physical, format=f"{format or '1234.5'}0")
     is_short = not stands_out.isdisjoint(_SHORT)
     if format == "1,234.5" and stands_out <= {*_SHORT, "comma of thousandths", "groups by comma"}:

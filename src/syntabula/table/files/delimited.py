@@ -257,7 +257,7 @@ def _read(
         database, [i for i, name in enumerate(names) if schema is None or name not in schema]
     )
     values = {names[i]: cast(f"c{i}", kind, has_missing=i in missing) for i, kind in types.items()}
-    forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
+    forms = {names[i]: form for i, form in forms_of(database, types, names, found.delimiter == ";").items()}
     values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
     in_order(database)
     columns, n_rows = typed_columns(database, names, values, schema)
