@@ -23,6 +23,7 @@ from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.coding.levels import MOST_DECIMALS, are_rounded, bounds_around
 from syntabula.table.draft_numbers import note_of_codes, note_of_step
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
+from syntabula.table.files.quoted_cells import with_quotes
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
 from syntabula.table.new_keys import (
@@ -32,7 +33,7 @@ from syntabula.table.new_keys import (
     key_of_units,
     number_key_of,
 )
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.raw import Dialect, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.clock_columns import AS_NUMBER
@@ -94,7 +95,8 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
         SchemaError: If a column holds mixed or nested values, durations, or text that is not valid Unicode;
             the message names the column and the remedy.
     """
-    schema, notes, _ = draft_with_rules(read(source))
+    table = read(source)
+    schema, notes, _ = draft_with_rules(replace(table, origin=with_quotes(table.origin, source)))
     return schema, notes
 
 
@@ -106,7 +108,7 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
 
     table = day_numbers.with_days_read(with_texts_read(table))
     columns, noted = _drafted(table.columns)
-    schema = Schema(columns, encoding=_declared_encoding(table))
+    schema = Schema(columns, **_form_of_file(table))
     notes = [_note(names, note) for note, names in noted.items()]
     # As rows are held to them at a fit.
     rules = proposed_rules(finite_table(table, schema), schema)
@@ -117,10 +119,11 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     return schema, notes, rules
 
 
-def _declared_encoding(table: RawTable) -> str | None:
-    """Return the encoding that nothing but a schema says; UTF-16 shows itself."""
-    dialect = table.origin.dialect
-    return None if dialect is None or dialect.encoding in ("utf-8", "utf-16") else dialect.encoding
+def _form_of_file(table: RawTable) -> dict[str, Any]:
+    """Return what nothing but a schema says of a text file; UTF-16 shows itself."""
+    dialect = table.origin.dialect or Dialect()
+    encoding = None if dialect.encoding in ("utf-8", "utf-16") else dialect.encoding
+    return {"encoding": encoding, "quotes": "all" if dialect.every else None}
 
 
 def _note_of_rules(rules: Rules) -> str:

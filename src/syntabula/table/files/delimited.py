@@ -311,26 +311,25 @@ def found_header(
         if not schema:
             break
         if set(schema) <= set(names) if schema.others else set(names) == set(schema):
-            return names, _dialect(texts, mark, reader)
+            return names, _dialect(texts, mark, reader, schema)
     widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
     # A delimiter that occurs only in the header is part of a name.
     likely = [d for d, w in widths.items() if w[0] > 1 and (by_header or 2 * w[1:].count(w[0]) >= len(w) - 1)]
     chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
     record = reader.fetch(chosen, quote='"', names=[f"c{i}" for i in range(widths[chosen][0])], limit=1)[0]
     names = [name or "" for name in record]
-    return [names[0].removeprefix("\ufeff"), *names[1:]], _dialect(texts, chosen, reader)
+    return [names[0].removeprefix("\ufeff"), *names[1:]], _dialect(texts, chosen, reader, schema)
 
 
-def _dialect(lines: Sequence[str], delimiter: str, reader: TextReader) -> Dialect:
-    """Return the form of a file, by its header alone."""
+def _dialect(lines: Sequence[str], delimiter: str, reader: TextReader, schema: Schema | None) -> Dialect:
+    """Return the form of a file, by its header and its schema alone."""
     header = next(text for line in lines if (text := line.strip("\r\n\ufeff")))
     name = '"([^"]|"")*"'
     quoted_names = re.fullmatch(f"{name}({re.escape(delimiter)}{name})*", header) is not None
     start = reader.start()
     returns = start.partition(b"\n")[0].endswith(b"\r")
-    return Dialect(
-        delimiter, quoted_names, start.startswith(codecs.BOM_UTF8), returns, encoding=reader.encoding
-    )
+    marked, every = start.startswith(codecs.BOM_UTF8), schema is not None and schema.quotes == "all"
+    return Dialect(delimiter, quoted_names or every, marked, returns, every, reader.encoding)
 
 
 def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]:

@@ -46,7 +46,7 @@ def schema_guide() -> str:
     lines += ["Of every kind:", *_entries(ColumnBase, _OF_EVERY_KIND), ""]
     lines += [
         "Of the table:",
-        *_entries(Schema, ["others", "unit", "rows_per_unit", "encoding", "label"]),
+        *_entries(Schema, ["others", "unit", "rows_per_unit", "encoding", "quotes", "label"]),
         "",
     ]
     lines += ["rules", *_wrapped(description(Rules), "  ")]

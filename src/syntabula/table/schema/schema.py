@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from syntabula.table.rules.rules import Rules
 
 Others = Literal["find"]
+Quotes = Literal["all"]
 MOST_ROWS_PER_UNIT = 10_000
 
 
@@ -45,6 +46,7 @@ class Schema:
         rules: What must hold within each row: derived columns, orders, impossible combinations; see `Rules`.
         encoding: The encoding of CSV and TSV files, such as "cp1252", as Python names it; synthetic files have it too.
             None for UTF-8, and for UTF-16 that begins with a byte order mark, as Excel writes it.
+        quotes: "all" if CSV and TSV files put all cells in quotes; None if they do so with texts at most.
 
     Raises:
         SchemaError: If there is no column and `others` are not found, a name is empty or not text, a value is not a
@@ -64,6 +66,7 @@ class Schema:
     rows_per_unit: int | None = None
     rules: Rules | None = None
     encoding: str | None = None
+    quotes: Quotes | None = None
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class Schema:
         rows_per_unit: int | None = None,
         rules: Rules | None = None,
         encoding: str | None = None,
+        quotes: Quotes | None = None,
     ) -> None:
         if not isinstance(columns, Mapping) or not (columns or others):
             raise SchemaError("columns must be a mapping of column names to columns, with at least one entry")
@@ -94,7 +98,10 @@ class Schema:
             raise SchemaError(
                 f"encoding must be the name of an encoding of text, such as cp1252 or latin-1; got {shown(encoding)}"
             )
+        if quotes not in (None, *get_args(Quotes)):
+            raise SchemaError(f"quotes must be 'all' or left out; got {shown(quotes)}")
         object.__setattr__(self, "encoding", encoding)
+        object.__setattr__(self, "quotes", quotes)
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "others", others)
         object.__setattr__(self, "unit", unit)
@@ -149,8 +156,7 @@ class Schema:
 
     def __reduce__(self) -> Any:
         # A mapping proxy cannot be pickled or copied.
-        stated: dict[str, Any] = {"label": self.label, "others": self.others, "rules": self.rules}
-        stated |= {"unit": self.unit, "rows_per_unit": self.rows_per_unit, "encoding": self.encoding}
+        stated = {name: getattr(self, name) for name in ("label", "rules", *OF_TABLE)}
         return functools.partial(Schema, **stated), (dict(self.columns),)
 
     def __eq__(self, other: object) -> bool:
@@ -163,7 +169,7 @@ class Schema:
         return hash(self._declared())
 
     def _declared(self) -> tuple[object, ...]:
-        of_table = (self.label, self.others, self.unit, self.rows_per_unit, self.rules, self.encoding)
+        of_table = (getattr(self, name) for name in ("label", "rules", *OF_TABLE))
         return *of_table, *self.columns.items()
 
     def __repr__(self) -> str:
