@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 LEVEL_SHARE = Fraction(1, 4)
 """Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
 
+FINER_SHARE = Fraction(1, 8)
+"""Fraction of what this leaves that finds how many decimals there are beyond six."""
+
 _INT64_END, _UINT64_END = 2**63 - 1, 2**64 - 1
 
 
@@ -149,13 +152,7 @@ class NumberSearch:
         if self.raw.physical.kind == "decimal" and scale is not None and 0 <= scale <= MOST_DECIMALS:
             decimals, share = scale, self.share
         else:
-            # The last code is of values that are not finite.
-            levels = self.raw.coded(DECIMAL_LEVELS)
-            column = self._curator(levels.where(levels.values < DECIMAL_LEVELS.size - 1), 0)
-            decimals = extract_level(
-                column, MOST_DECIMALS + 2, share=self.share * LEVEL_SHARE, step=self.step
-            )
-            share = self.share * (1 - LEVEL_SHARE)
+            decimals, share = self._decimals()
         if decimals == 0:
             return self.whole(share)
         kept = None if decimals > MOST_DECIMALS else decimals
@@ -176,6 +173,24 @@ class NumberSearch:
             nullable=found.has_missing,
             provenance="private",
         )
+
+    def _decimals(self) -> tuple[int, Fraction]:
+        """Return how many decimals numbers have, one more than `MOST_DECIMALS` for more, and what share is left.
+
+        How many there are beyond six is asked of columns alone that have so many, since more levels hide more.
+        """
+        levels, more = self.raw.coded(DECIMAL_LEVELS), ROOMY_DECIMALS + 1
+        # The last code is of values that are not finite.
+        finite = levels.where(levels.values < DECIMAL_LEVELS.size - 1)
+        column = self._curator(finite.mapped(lambda codes: np.minimum(codes, more)).ascending(), 0)
+        decimals = extract_level(column, more + 1, share=self.share * LEVEL_SHARE, step=self.step)
+        share = self.share * (1 - LEVEL_SHARE)
+        if decimals < more:
+            return decimals, share
+        beyond = finite.where(finite.values >= more).mapped(lambda codes: codes - more)
+        n_levels = MOST_DECIMALS + 2 - more
+        finer = extract_level(self._curator(beyond, 0), n_levels, share=share * FINER_SHARE, step=self.step)
+        return more + finer, share * (1 - FINER_SHARE)
 
     def _number_format(self, decimals: int | None) -> str | None:
         format = self.raw.physical.format
