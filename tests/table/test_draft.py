@@ -77,7 +77,9 @@ class TestKinds:
         assert column.timezone == "Europe/Paris"
 
     def test_infinite_values_are_told(self):
-        schema, notes = draft_schema(RawTable({"x": raw("float", [0.5, float("inf")])}, 2, None))
+        schema, notes = draft_schema(
+            RawTable({"x": raw("float", [0.5, float("inf")])}, 2, Origin("pandas", {}))
+        )
         assert schema["x"] == observed(Numeric, 0.5, 0.5, decimals=1, nullable=True)
         assert notes[0] == "column 'x': holds infinite values, which count as missing"
 

@@ -17,41 +17,19 @@ from typing import IO, Any
 
 from syntabula.errors import DataError
 
-UTF_8 = "utf-8"
-_UTF_16 = "utf-16"
-_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OPENERS: dict[str, Callable[..., Any]] = {"none": open, "gzip": gzip.open}
 _AT_ONCE = 2**20
 
 
-def encoding_of(path: str, compression: str, declared: str | None) -> str:
-    """Return the encoding of a text file, as Python names it."""
-    if compression in _OPENERS and _is_marked(path, compression):
-        return _UTF_16
-    return UTF_8 if declared is None else codecs.lookup(declared).name.removesuffix("-sig")
-
-
-def _is_marked(path: str, compression: str) -> bool:
-    try:
-        with _OPENERS[compression](path, "rb") as file:
-            return bool(file.read(2).startswith(_MARKS))
-    except (OSError, EOFError):
-        # Who reads the file says what is wrong with it.
-        return False
-
-
 @contextmanager
 def as_utf8(path: str, compression: str, encoding: str) -> Iterator[tuple[str, str]]:
-    """Yield the path of a text in UTF-8, and its compression: of the file itself, or of a copy that nobody else can open.
+    """Yield the path of a copy in UTF-8 that nobody else can open, and its compression, which is none.
 
     The copy is in memory, or else a file without a name, so that nothing is left of it even if this process is killed.
 
     Raises:
         DataError: If the file is not in its encoding, or this system has no such copies.
     """
-    if encoding == UTF_8:
-        yield path, compression
-        return
     if compression not in _OPENERS:
         raise DataError(
             f"{path!r} is compressed with zstd and in {encoding}; decompress it, or save it in UTF-8"
@@ -89,15 +67,13 @@ def encode_file(path: str, compression: str, encoding: str) -> None:
     Raises:
         DataError: If a character does not exist in it, or it is compressed with zstd.
     """
-    if encoding == UTF_8:
-        return
     if compression not in _OPENERS:
         raise DataError(f"a file in {encoding} cannot be compressed with zstd; write it without, or with .gz")
     encoded = f"{path}.encoded"
     opened = _OPENERS[compression]
     try:
         with opened(path, "rb") as raw, opened(encoded, "wb") as target:
-            text = io.TextIOWrapper(raw, encoding=UTF_8, newline="")
+            text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
             encoder = codecs.getincrementalencoder(encoding)()
             while piece := text.read(_AT_ONCE):
                 target.write(encoder.encode(piece))

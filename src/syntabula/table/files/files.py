@@ -157,10 +157,11 @@ def _write(
     elif kind.container == "jsonl":
         duckdb_writing.write_json_lines(pieces, path, kind.compression)
     else:
-        from syntabula.table.files.encodings import encode_file
-
         duckdb_writing.write_delimited(pieces, path, kind.compression, dialect, neutralise=neutralise)
-        encode_file(path, kind.compression, dialect.encoding)
+        if dialect.encoding != "utf-8":
+            from syntabula.table.files.encodings import encode_file
+
+            encode_file(path, kind.compression, dialect.encoding)
 
 
 @contextmanager

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,10 +14,11 @@ from typing import Any
 from syntabula._memory import ran_out
 from syntabula.errors import DataError
 from syntabula.table.database import one_file, quoted
-from syntabula.table.files.encodings import as_utf8, encoding_of
 from syntabula.table.raw import DELIMITERS
 from syntabula.table.schema.schema import Schema
 
+_UTF_8, _UTF_16 = "utf-8", "utf-16"
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LONGEST_HEADER = 2**20
 _RECORD = re.compile(r"Invalid Input Error: CSV Error on Line: ([0-9]+)")
 
@@ -92,9 +96,27 @@ def text_reader(database: Any, path: str, compression: str, encoding: str | None
     Raises:
         DataError: If it is not in this encoding.
     """
-    found = encoding_of(path, compression, encoding)
+    found = _UTF_16 if _is_marked(path, compression) else encoding or _UTF_8
+    found = codecs.lookup(found).name.removesuffix("-sig")
+    if found == _UTF_8:
+        yield TextReader(database, path, found, path, compression)
+        return
+    from syntabula.table.files.encodings import as_utf8
+
     with as_utf8(path, compression, found) as (file, of_file):
         yield TextReader(database, path, found, file, of_file)
+
+
+def _is_marked(path: str, compression: str) -> bool:
+    """Return whether a text begins with the byte order mark of UTF-16."""
+    if compression == "zstd":
+        return False
+    try:
+        with (gzip.open if compression == "gzip" else open)(path, "rb") as file:
+            return bool(file.read(2).startswith(_MARKS))
+    except (OSError, EOFError, zlib.error):
+        # Who reads the file says what is wrong with it.
+        return False
 
 
 def encoding_in(schema: Schema | None) -> str | None:
