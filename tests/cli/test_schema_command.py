@@ -5,6 +5,7 @@ import json
 import pytest
 
 from syntabula import Schema
+from syntabula.cli.main import main
 
 
 class TestSchemaCommand:
@@ -55,3 +56,15 @@ class TestSchemaCommand:
 
     def test_a_table_that_cannot_be_read_is_exit_3(self, folder, run):
         assert run("schema", "nobody.csv").code == 3
+
+
+def test_a_table_in_another_encoding_is_drafted_and_drawn(tmp_path):
+    table, schema, drawn = (tmp_path / name for name in ("t.csv", "s.yaml", "d.csv"))
+    table.write_bytes(("größe;n\n" + "groß;1\nklein;2\n" * 30).encode("cp1252"))
+
+    assert main(["schema", str(table), "--encoding", "cp1252", "-o", str(schema)]) == 0
+    assert "encoding: cp1252" in schema.read_text(encoding="utf-8")
+    synth = ["synth", str(table), "-m", "independent", "-e", "inf", "--quiet", "-o", str(drawn), "--force"]
+    for options in (["--encoding", "cp1252"], ["--schema", str(schema), "--observed-domain"]):
+        assert main([*synth, *options]) == 0
+        assert drawn.read_text(encoding="cp1252").startswith("größe;n\n")

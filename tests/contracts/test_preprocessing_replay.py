@@ -448,14 +448,14 @@ class TestPlantedBugs:
         return False
 
     def test_bounds_read_off_the_data(self, tmp_path, monkeypatch):
-        from syntabula.prepare import private_domain
+        from syntabula.prepare import number_search
         from syntabula.prepare.bounds import FoundBounds
 
         def observed(column, **_):
             points = column._points.reveal_inside_privacy().values
             return FoundBounds(points.min().item(), points.max().item(), True)
 
-        monkeypatch.setattr(private_domain, "extract_bounds", observed)
+        monkeypatch.setattr(number_search, "extract_bounds", observed)
 
         assert self.found(tmp_path, **settings("uniform", "even"))
 

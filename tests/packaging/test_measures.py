@@ -12,10 +12,11 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
-MODULES_OF_A_RUN = 104
+MODULES_OF_A_RUN = 105
 """Modules with code that `synth --method aim` loads for a table that is declared whole, without rules or units.
 
 One of them draws the noise of many counts from a table, in a thirtieth of OpenDP's time; few counts stay OpenDP's.
+Another opens text files in whatever encoding they are.
 """
 
 FILES_OF_PRIVACY = 21

@@ -15,6 +15,7 @@ from syntabula.prepare.found_types import find_type, find_types
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.table.draft import draft_schema
 from syntabula.table.files.cell_kinds import CELL_KINDS, likely_type
 from syntabula.table.files.delimited import delimited_file
 from syntabula.table.raw import PhysicalType
@@ -130,19 +131,20 @@ def test_the_separator_of_the_file_decides_what_a_comma_means() -> None:
 
 MARKS: list[tuple[str, list[str], str, str | None]] = [
     # What other cells of the file show counts for more than its separator.
-    (";", ["0.74", "12.5", "3"], "DOUBLE", None),
-    (";", ["1,234,567", "2,000,000"], "DOUBLE", None),
+    (";", ["0.74", "12.5", "3"], "DOUBLE", "1234.50"),
+    (";", ["1,234,567", "2,000,000"], "DOUBLE", "1234.50"),
     (";", ["0,74", "12,5", "3"], "BIGINT", "1.234"),
     (";", ["1.5 or so", "2.5"], "BIGINT", "1.234"),
     (";", ["0,5", "0.5"], "BIGINT", "1.234"),
     (";", ["850", "12"], "BIGINT", "1.234"),
     ("\t", ["0,74", "12,5", "3"], "BIGINT", "1.234"),
-    ("\t", ["850", "12"], "DOUBLE", None),
+    ("\t", ["850", "12"], "DOUBLE", "1234.50"),
 ]
 
 
 @pytest.mark.parametrize("epsilon", [5.0, math.inf])
 @pytest.mark.parametrize(("mark", "others", "name", "format"), MARKS)
+@pytest.mark.filterwarnings("ignore:.* declare the column numeric in a schema, with .decimals")
 def test_cells_of_other_columns_show_the_decimal_mark(
     tmp_path: Path, mark: str, others: list[str], name: str, format: str | None, epsilon: float
 ) -> None:
@@ -163,6 +165,98 @@ def test_cells_of_other_columns_show_the_decimal_mark(
     # The same file, read as it is.
     read_whole = read(tmp_path / "t.csv").columns["x"].physical
     assert (read_whole.kind, read_whole.format) == ({"BIGINT": "integer", "DOUBLE": "float"}[name], format)
+
+
+POINTS = [f"{(i % 2 and '-') or ''}{10 + i % 80}.{101 + i * 7 % 800}" for i in range(600)]
+
+
+@pytest.mark.parametrize("epsilon", [5.0, math.inf])
+@pytest.mark.parametrize(
+    ("name", "other", "format"),
+    [
+        ("lat", "12", "1234.50"),
+        ("start_lng", "12,5", "1234.50"),
+        ("balance", "12,5", "1.234"),
+        ("plate", "12,5", "1.234"),
+    ],
+)
+def test_coordinates_are_no_thousands(
+    tmp_path: Path, name: str, other: str, format: str, epsilon: float
+) -> None:
+    (tmp_path / "t.csv").write_text("\n".join([f"{name};y", *(f"{point};{other}" for point in POINTS)]))
+
+    found = found_in(tmp_path / "t.csv", [name, "y"], epsilon)
+
+    assert (found[name].kind, found[name].format) == ("integer" if format == "1.234" else "float", format)
+    assert read(tmp_path / "t.csv").columns[name].physical.format == format
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [(POINTS, ["x"]), ([*POINTS, *["950"] * 200], []), ([*POINTS, *["2.345.678"] * 200], [])],
+)
+def test_numbers_that_may_be_thousands_or_thousandths_are_told_of(
+    tmp_path: Path, lines: list[str], names: list[str]
+) -> None:
+    (tmp_path / "t.csv").write_text("\n".join(["x;y", *(f"{line};a" for line in lines)]))
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = found_in(tmp_path / "t.csv", ["x"], 5.0)
+
+    assert found["x"].format == "1.234"
+    assert [name for name in ("x", "y") if any(repr(name) in str(w.message) for w in caught)] == names
+    assert any(
+        "three digits behind one point" in note for note in draft_schema(tmp_path / "t.csv")[1]
+    ) == bool(names)
+
+
+def found_in(path: Path, names: list[str], epsilon: float) -> dict[str, PhysicalType]:
+    ledger = Ledger(Budget(epsilon, 1e-5) if math.isfinite(epsilon) else Budget(math.inf))
+    with delimited_file(path, None) as file:
+        # Seeded, as above.
+        return find_types(
+            file,
+            {name: Fraction(1, 2) for name in names},
+            ledger=ledger,
+            noise=SeededNoise(0),
+            progress=lambda step, done: None,
+        )
+
+
+STYLES: list[tuple[list[str], str, tuple[str, str | None]]] = [
+    (["12 %", "7 %"], ",", ("BIGINT", "1234 %")),
+    (["$1,234.50", "$7.25", "-$3.00"], ",", ("DOUBLE", "$1,234.50")),
+    (["1.234 €", "2.345.678 €"], ";", ("BIGINT", "1.234 €")),
+    (["1\u202f234,50\u00a0€", "7,25\u00a0€"], ";", ("DOUBLE", "1\u202f234,50\u00a0€")),
+    (["1 234,5", "7,25"], ";", ("DOUBLE", "1 234,5")),
+    (["1'234", "950"], ",", ("BIGINT", "1'234")),
+    # Two signs, and numbers of telephones.
+    (["12 %", "12 €"], ",", ("VARCHAR", None)),
+    (["612 345 678", "655 123 456"], ",", ("VARCHAR", None)),
+    (["12 34", "12 56"], ",", ("VARCHAR", None)),
+]
+
+
+@pytest.mark.parametrize(("cells", "mark", "expected"), STYLES)
+def test_numbers_in_one_style_are_numbers(
+    tmp_path: Path, cells: list[str], mark: str, expected: tuple[str, str | None]
+) -> None:
+    rows = (f'"{cells[i % len(cells)]}"{mark}{i}' for i in range(900))
+    (tmp_path / "t.csv").write_text("\n".join([f"x{mark}y", *rows]), encoding="utf-8")
+    with delimited_file(tmp_path / "t.csv", None) as file:
+        # Seeded, as above.
+        found = find_types(
+            file,
+            {"x": Fraction(1, 2)},
+            ledger=Ledger(Budget(5.0, 1e-5)),
+            noise=SeededNoise(0),
+            progress=lambda step, done: None,
+        )
+        column = file.typed({**found, "y": PhysicalType("integer", "BIGINT")}).columns["x"]
+
+    assert (found["x"].name, found["x"].format) == expected
+    assert not column.missing.any()
 
 
 def test_few_cells_in_another_form_do_not_change_the_format() -> None:

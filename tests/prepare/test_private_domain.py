@@ -70,6 +70,21 @@ class TestKinds:
         assert column.integer
         assert column.nullable
 
+    def test_coordinates_have_seven_decimals(self):
+        column = found(np.round(RNG.normal(48, 1, N), 7))
+
+        assert column.decimals == 7
+        assert 0 <= column.lower <= 48 <= column.upper <= 128
+
+    def test_many_decimals_beside_large_numbers_are_not_cut(self):
+        values = np.where(np.arange(N) % 2, np.round(RNG.random(N), 12), 5e6)
+
+        column = found(values)
+
+        # A grid of so many decimals would end at 1,125.
+        assert column.decimals is None
+        assert column.upper >= 5e6
+
     def test_numbers_of_any_precision_have_no_decimals(self):
         column = found(RNG.normal(0, 1, N))
 
@@ -87,7 +102,7 @@ class TestKinds:
 
         assert (np.round(values, 1) != values).any()
         assert found(values).decimals == 1
-        assert found(values * 1e-9).decimals is None
+        assert found(values * 1e-15).decimals is None
         assert found(np.nextafter(np.rint(values) + 1, 99.0)).decimals == 1
 
     def test_infinite_values_do_not_make_the_bounds_infinite(self):
@@ -323,3 +338,39 @@ class TestKeys:
 
         assert counted[0].tolist() == [4, 3, 1]
         assert all(np.abs(other - counted[0]).sum() == 1 for other in counted[1:])
+
+
+class TestKeysWithoutTheirName:
+    """Whole numbers that all differ, though many would not by chance; seeded, and noise hides it less often than 1e-6."""
+
+    @pytest.mark.parametrize("budget", [BUDGET, Budget(float("inf"))])
+    @pytest.mark.parametrize("first", [1, 100_000])
+    def test_are_keys(self, budget, first):
+        key = of_whole(RNG.permutation(N) + first, budget)
+
+        assert isinstance(key, st.Identifier)
+        assert key.integer
+        assert key.distinct is None
+        assert key.pattern == (None if first == 1 else r"[1-9]\d{5}")
+
+    @pytest.mark.parametrize("budget", [BUDGET, Budget(float("inf"))])
+    def test_numbers_that_repeat_are_none(self, budget):
+        assert isinstance(of_whole(RNG.integers(0, 4 * N, N), budget), st.Numeric)
+
+    def test_nor_are_few_numbers_of_many_that_differ_by_chance(self):
+        few = RNG.choice(10**9, 300, replace=False)
+
+        assert isinstance(of_whole(few, Budget(float("inf"))), st.Numeric)
+
+
+def of_whole(values, budget):
+    raw = read(pd.DataFrame({"x": values})).columns["x"]
+    return extract_column(
+        "x",
+        raw,
+        share=Fraction(1, 5),
+        delta=DELTA,
+        ledger=Ledger(budget),
+        noise=SeededNoise(2),
+        n_estimated=float(len(values)),
+    )

@@ -77,7 +77,9 @@ class TestKinds:
         assert column.timezone == "Europe/Paris"
 
     def test_infinite_values_are_told(self):
-        schema, notes = draft_schema(RawTable({"x": raw("float", [0.5, float("inf")])}, 2, None))
+        schema, notes = draft_schema(
+            RawTable({"x": raw("float", [0.5, float("inf")])}, 2, Origin("pandas", {}))
+        )
         assert schema["x"] == observed(Numeric, 0.5, 0.5, decimals=1, nullable=True)
         assert notes[0] == "column 'x': holds infinite values, which count as missing"
 
@@ -424,7 +426,9 @@ class TestFilesWhoseFirstRowsTellLittle:
         assert schema["x"].format == format
 
 
-@pytest.mark.parametrize(("places", "format"), [(2, "1234.50"), (4, "1234.5000"), (6, "1234.500000")])
+@pytest.mark.parametrize(
+    ("places", "format"), [(2, "1234.50"), (6, "1234.500000"), (12, "1234.500000000000")]
+)
 def test_as_many_decimals_are_written_as_each_cell_has(tmp_path, places, format):
     rng = np.random.default_rng(0)
     (tmp_path / "t.csv").write_text("\n".join(["x", *(f"{v:.{places}f}" for v in rng.normal(48, 1, 300))]))

@@ -98,6 +98,14 @@ SchemaFile = Annotated[
         metavar="FILE",
     ),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        help="Encoding of a CSV or TSV table, such as cp1252, if it is not UTF-8; the synthetic table has it too.",
+        metavar="NAME",
+    ),
+]
 Observed = Annotated[
     bool,
     typer.Option(

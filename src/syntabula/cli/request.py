@@ -55,6 +55,7 @@ class Request:
         pure: Whether delta is 0.
         accounting: How the costs of steps compose, "gdp" or "zcdp", or None for the default.
         schema_file: Schema, or None.
+        encoding: Encoding of a text file, or None.
         observed: Whether domains read off the table are allowed.
         bins: Maximum number of bins of a column, "auto" for a rule, or None for the method's default.
         discretizer: How numbers are binned, or None for the default.
@@ -78,6 +79,7 @@ class Request:
     pure: options.Pure = False
     accounting: options.Accounting = None
     schema_file: options.SchemaFile = None
+    encoding: options.Encoding = None
     observed: options.Observed = False
     bins: options.Bins = None
     discretizer: options.Discretizer = None
@@ -129,10 +131,13 @@ class Request:
         return replace(self, workers=usual_workers(table))
 
     def schema(self) -> Schema | None:
-        """Read the schema file, if one was given."""
+        """Read the schema file, if one was given; with an encoding, there is always a schema, perhaps of no columns."""
         from syntabula import Schema
 
-        return None if self.schema_file is None else Schema.from_yaml(self.schema_file)
+        schema = None if self.schema_file is None else Schema.from_yaml(self.schema_file)
+        if self.encoding is None:
+            return schema
+        return replace(schema or Schema({}, others="find"), encoding=self.encoding)
 
     def synthesizer(self, progress: Progress | None = None) -> Any:
         """Make the synthesizer; refuse wrong options before any data is read."""

@@ -18,9 +18,11 @@ from syntabula.prepare.preprocessing import LEAST_FAILURE, type_step
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
+from syntabula.table.coordinate_names import decimal_comma_of, is_coordinate_name, kinds_of_decimals
 from syntabula.table.files.cell_kinds import (
     CELL_KINDS,
     N_FAMILIES,
+    OPEN_KIND,
     TEXT,
     column_type,
     has_decimal_comma,
@@ -31,6 +33,14 @@ from syntabula.table.files.offset_kinds import of_summer_and_winter
 from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.text_formats import GROUPS, NumberFormat
+
+_TIMES = ("date", "datetime", "time")
+_OPEN = (
+    "all numbers have three digits behind one point, and nothing else in the file shows what it is; they are read as "
+    "thousands, 1.234 for 1234, as semicolons are between cells; if they have decimals, declare the column numeric in a "
+    "schema, with `decimals: 3`"
+)
 
 
 def find_types(
@@ -54,9 +64,20 @@ def find_types(
         name: released_kinds(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise)
         for name, share in one_by_one(shares, "find the types", progress)
     }
-    shown = [kind for kinds in asked.values() if "text" not in kinds.stand_out for kind in kinds.stand_out]
-    decimal_comma = has_decimal_comma(shown, by_form=file.decimal_comma)
-    found = {name: kinds.type_of(name, decimal_comma=decimal_comma) for name, kinds in asked.items()}
+    stand_out = {name: kinds.stand_out for name, kinds in asked.items()}
+    shown = [
+        k for name, kinds in stand_out.items() if "text" not in kinds for k in kinds_of_decimals(name, kinds)
+    ]
+    marks = [has_decimal_comma(shown, by_form=by_form) for by_form in (file.decimal_comma, False)]
+    found = {
+        name: kinds.type_of(name, decimal_comma=decimal_comma_of(name, stand_out[name], marks[0]))
+        for name, kinds in asked.items()
+    }
+    if marks == [True, False]:
+        open_names = [
+            n for n, kinds in asked.items() if kinds.present == {OPEN_KIND} and not is_coordinate_name(n)
+        ]
+        warn_of_hidden(open_names, _OPEN)
     hides, or_raise = (
         ("", "")
         if ledger.budget.currency == "none"
@@ -79,13 +100,22 @@ def find_times(
 ) -> dict[str, PhysicalType]:
     """Find the columns of a data frame whose texts are days or times, with the formats of these; see `find_types`.
 
-    Numbers and flags among texts stay texts: a library that reads them has left these as texts on purpose.
+    Numbers with a sign, such as 12 %, no library reads, so they are found too. Plain numbers and flags among texts stay
+    texts: a library that reads them has left these as texts on purpose.
     """
     found = {
         name: find_type(name, texts.cell_kinds(name), share=share, ledger=ledger, noise=noise)
         for name, share in one_by_one(shares, "find days and times", progress)
     }
-    return {name: p for name, p in found.items() if p is not None and p.kind in ("date", "datetime", "time")}
+    return {name: p for name, p in found.items() if p is not None and (p.kind in _TIMES or _is_in_style(p))}
+
+
+def _is_in_style(physical: PhysicalType) -> bool:
+    """Return whether a type is of numbers with something around or between their digits but points and commas."""
+    if physical.kind not in ("integer", "float") or physical.format is None:
+        return False
+    form = NumberFormat.of(physical.format)
+    return bool(form.prefix or form.suffix or form.group in GROUPS)
 
 
 def find_type(
@@ -130,9 +160,11 @@ def released_kinds(
     """Release how many cells of a column are of each kind; see `find_type`."""
     column = ColumnCurator(kinds, ledger, noise)
     answer = column.histogram(range(len(CELL_KINDS) + 1), share=share, step=type_step(name))
+    # Without privacy the numbers themselves tell more, once all are read: whether there are few, as of categories.
+    in_style = ledger.budget.currency != "none"
     counts = dict(zip(CELL_KINDS, answer.values.tolist(), strict=True))
     height, level = (answer.above_noise(part) for part in (LEAST_FAILURE, MISSING_TAIL / N_FAMILIES))
-    return NoisyKinds(counts, height, level)
+    return NoisyKinds(counts, height, level, in_style)
 
 
 @dataclass(frozen=True)
@@ -143,20 +175,27 @@ class NoisyKinds:
         counts: Noisy number of cells of each kind.
         height: Level that noise alone hardly ever exceeds in any of them.
         level: The same that it rarely exceeds, of one count in any of the families.
+        in_style: Whether numbers in a style, such as 1.234,50 €, are looked for; see `column_type`.
     """
 
     counts: Mapping[str, float]
     height: float
     level: float
+    in_style: bool
 
     @property
     def stand_out(self) -> list[str]:
         """Kinds that more cells have than noise explains."""
         return [kind for kind, count in self.counts.items() if count > self.height]
 
+    @property
+    def present(self) -> set[str]:
+        """Those of the kinds that stand out whose cells are not missing."""
+        return {kind for kind in self.stand_out if not kind.startswith("missing as ")}
+
     def type_of(self, name: str, *, decimal_comma: bool) -> PhysicalType | None:
         """Return the type of the column; see `find_type`."""
-        found = column_type(self.counts, self.height, decimal_comma=decimal_comma)
+        found = column_type(self.counts, self.height, decimal_comma=decimal_comma, in_style=self.in_style)
         if found is not None and found.timezone is not None:
             _tell_of_offsets(name, self.stand_out)
         return found or likely_type(self.counts, self.level)

@@ -8,45 +8,29 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from syntabula.prepare.bounds import FoundBounds, extract_bounds
 from syntabula.prepare.found_keys import REPEATS_SHARE, SHAPES_SHARE, pattern_of_most, repeats
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
 from syntabula.prepare.found_levels import extract_level
-from syntabula.prepare.found_missing import has_missing, with_missing
-from syntabula.prepare.found_numbers import (
-    KEY_SHARE,
-    UNNAMED_SHARE,
-    clock_number,
-    exact_clock_number,
-    may_be_clock_number,
-    unnamed_clock_number,
-    whole_number_key,
-)
+from syntabula.prepare.found_missing import with_missing
 from syntabula.prepare.known_labels import open_categorical, with_known_labels
+from syntabula.prepare.number_search import LEVEL_SHARE, NumberSearch
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
-from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.doors.labels import CellText, LabelCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
-from syntabula.privacy.statement import domain_step
-from syntabula.table.clock_numbers import is_clock_name
 from syntabula.table.coding.levels import (
     CLOCK_LEVELS,
     CLOCK_RESOLUTIONS,
-    DECIMAL_LEVELS,
-    MOST_DECIMALS,
     RESOLUTIONS,
     TIME_LEVELS,
 )
-from syntabula.table.key_names import is_key_name
 from syntabula.table.new_keys import how_many_differ
 from syntabula.table.raw import RawColumn
 from syntabula.table.schema.columns import (
-    MAX_GRID,
     MICROSECONDS,
     SPELLINGS,
     Boolean,
@@ -55,22 +39,12 @@ from syntabula.table.schema.columns import (
     Date,
     Datetime,
     Identifier,
-    Numeric,
-    Ordered,
     Time,
 )
-from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
-
-if TYPE_CHECKING:
-    from syntabula.marginals.asked_points import Points
+from syntabula.table.schema.text_formats import fitted_format, resolution_of
 
 LEAST_LABEL = 2.0**-18
 """Part of the records that a category holds at least; of a table beyond memory, the others need not be known."""
-
-LEVEL_SHARE = Fraction(1, 4)
-"""Fraction of a column's domain budget that finds its decimals or its resolution, if it needs one."""
-
-_INT64_END, _UINT64_END = 2**63 - 1, 2**64 - 1
 
 
 def extract_column(
@@ -129,23 +103,8 @@ def extract_column(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Search:
-    """The search for one column's domain, and its share of the budget."""
-
-    name: str
-    raw: SearchedColumn
-    share: Fraction
-    ledger: Ledger
-    noise: NoiseSource
-    beyond: dict[str, float]
-    least: int
-    n_estimated: float
-    hidden_kept: bool
-
-    @property
-    def step(self) -> str:
-        """Name of the spends in the ledger."""
-        return domain_step(self.name)
+class _Search(NumberSearch):
+    """The search for one column's domain, by its stored type."""
 
     def found(self, delta: Fraction) -> Column:
         """Find the domain, by the stored type."""
@@ -189,14 +148,6 @@ class _Search:
     def _time_format(self, resolution: str) -> str | None:
         format = self.raw.physical.format
         return None if format is None else fitted_format(format, resolution)
-
-    def _number_format(self, decimals: int | None) -> str | None:
-        format = self.raw.physical.format
-        return None if format is None else NumberFormat.of(format).for_decimals(format, decimals)
-
-    def _has_missing(self, share: Fraction) -> bool:
-        # What this would cost is left to the learner, which tells it better.
-        return self.hidden_kept or has_missing(self.raw, self._curator, share=share, step=self.step)
 
     def text(self, delta: Fraction) -> Column:
         column = self._labels(lambda x: x if is_unicode(x) else None)
@@ -251,97 +202,6 @@ class _Search:
     def _categories(self, column: LabelCurator, share: Fraction, delta: Fraction) -> FoundCategories:
         return extract_categories(column, share=share, delta=delta, step=self.step, least=self.least)
 
-    def whole(self, share: Fraction) -> Column:
-        if is_key_name(self.name):
-            key = whole_number_key(
-                self.raw, self._whole_points()[0], self._curator, share=share, step=self.step
-            )
-            if key is not None:
-                return key
-            share *= 1 - KEY_SHARE
-        elif is_clock_name(self.name):
-            clock = clock_number(
-                *self._whole_points(), self._curator, share=share * KEY_SHARE, step=self.step
-            )
-            if clock is not None:
-                return clock
-            share *= 1 - KEY_SHARE
-        elif self.ledger.budget.currency == "none":
-            clock = exact_clock_number(
-                self.name, *self._whole_points(), self._curator, share=share, step=self.step
-            )
-            if clock is not None:
-                return clock
-        else:
-            return self._number_or_clock(share)
-        return self._whole(share)
-
-    def _number_or_clock(self, share: Fraction) -> Column:
-        """Find bounds, and ask whether numbers are clock times only where these may be; else the model gets the rest."""
-        number = self._whole(share * (1 - UNNAMED_SHARE))
-        if not may_be_clock_number(number):
-            return number
-        clock = unnamed_clock_number(
-            self._whole_points()[0],
-            self._curator,
-            nullable=number.nullable,
-            share=share * UNNAMED_SHARE,
-            step=self.step,
-        )
-        if clock is None:
-            return number
-        self.beyond.pop(self.name)
-        return clock
-
-    def _whole_points(self) -> tuple[Points, int]:
-        return self.raw.points(Numeric(*self._limits(), integer=True))
-
-    def _whole(self, share: Fraction) -> Numeric:
-        limits = self._limits()
-        found = self._bounds(Numeric(*limits, integer=True), share)
-        least, most = self._storable(*limits)
-        return Numeric(
-            *found.within(int(least), int(most)),
-            integer=True,
-            format=self._number_format(0),
-            nullable=found.has_missing,
-            provenance="private",
-        )
-
-    def _limits(self) -> tuple[int, int]:
-        if self.raw.physical.kind != "integer":
-            return -(2**53), 2**53
-        return (0, _UINT64_END) if self.raw.is_unsigned else (-(2**63), _INT64_END)
-
-    def number(self) -> Column:
-        scale = self.raw.physical.scale
-        if self.raw.physical.kind == "decimal" and scale is not None and 0 <= scale <= MOST_DECIMALS:
-            decimals, share = scale, self.share
-        else:
-            # The last code is of values that are not finite.
-            levels = self.raw.coded(DECIMAL_LEVELS)
-            column = self._curator(levels.where(levels.values < DECIMAL_LEVELS.size - 1), 0)
-            decimals = extract_level(
-                column, MOST_DECIMALS + 2, share=self.share * LEVEL_SHARE, step=self.step
-            )
-            share = self.share * (1 - LEVEL_SHARE)
-        if decimals == 0:
-            return self.whole(share)
-        kept = None if decimals > MOST_DECIMALS else decimals
-        end = float(np.finfo(np.float64).max if kept is None else MAX_GRID // 10**kept)
-        found = self._bounds(Numeric(-end, end, decimals=kept), share)
-        least, most = self._storable(-end, end)
-        ends = [b if kept is None else int(b) / 10**kept for b in (found.lower, found.upper)]
-        lower, upper = (min(max(b, least), most) for b in ends)
-        return Numeric(
-            lower,
-            upper,
-            decimals=kept,
-            format=self._number_format(kept),
-            nullable=found.has_missing,
-            provenance="private",
-        )
-
     def date(self) -> Column:
         format = self.raw.physical.format
         resolution: Any = resolution_of(format)
@@ -379,20 +239,3 @@ class _Search:
             nullable=found.has_missing,
             provenance="private",
         )
-
-    def _bounds(self, widest: Ordered, share: Fraction) -> FoundBounds:
-        column = self._curator(*self.raw.points(widest))
-        unit = float(1 / widest.unit) if isinstance(widest, Numeric) else None
-        # Every integer of 64 bits and every day is sought; of other numbers, some lie beyond what is.
-        ends = None if unit is None or self.raw.physical.kind == "integer" else widest.span()[:2]
-        found = extract_bounds(column, share=share, step=self.step, unit=unit, ends=ends)
-        self.beyond[self.name] = found.beyond
-        return found
-
-    def _storable(self, least: float, most: float) -> tuple[float, float]:
-        """Return the part of a range that the column's type can store, which is public, as is the type."""
-        lower, upper = self.raw.physical.limits
-        return max(least, lower), min(most, upper)
-
-    def _curator(self, points: Points, n_missing: int) -> ColumnCurator:
-        return ColumnCurator(points, self.ledger, self.noise, n_missing=n_missing)

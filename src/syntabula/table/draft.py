@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
-from syntabula.table.coding.levels import are_rounded, bounds_around
+from syntabula.table.coding.levels import MOST_DECIMALS, are_rounded, bounds_around
 from syntabula.table.draft_numbers import note_of_codes, note_of_step
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
+from syntabula.table.files.quoted_cells import with_quotes
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
 from syntabula.table.new_keys import (
@@ -32,7 +33,7 @@ from syntabula.table.new_keys import (
     key_of_units,
     number_key_of,
 )
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.raw import Dialect, RawColumn, RawTable
 from syntabula.table.read import read
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.clock_columns import AS_NUMBER
@@ -54,8 +55,6 @@ from syntabula.table.schema.columns import (
 from syntabula.table.schema.schema import Schema, completed, is_whole, undeclared
 from syntabula.table.schema.text_formats import NumberFormat, fitted_format, resolution_of
 
-MOST_DECIMALS = 6
-
 _MOST_ROWS_OF_A_KEY = 100
 """Values with more rows than this on average are not keys of persons."""
 
@@ -65,6 +64,10 @@ _CLOCK_NUMBERS = (
 )
 _LIMITS_NOTE = (
     "holds numbers, and in some cells a text such as a limit, which `texts` lists; add others that may occur"
+)
+_OPEN_NOTE = (
+    "holds numbers that all have three digits behind one point, and are read as thousands, 1.234 for 1234; if they have "
+    "decimals, declare it numeric with `decimals: 3` and without the format"
 )
 _UNIQUE_NOTE = (
     "differs in every row, as where there is one row a day, so its values are drawn without repetition; if two rows may "
@@ -92,7 +95,8 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
         SchemaError: If a column holds mixed or nested values, durations, or text that is not valid Unicode;
             the message names the column and the remedy.
     """
-    schema, notes, _ = draft_with_rules(read(source))
+    table = read(source)
+    schema, notes, _ = draft_with_rules(replace(table, origin=with_quotes(table.origin, source)))
     return schema, notes
 
 
@@ -104,7 +108,7 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
 
     table = day_numbers.with_days_read(with_texts_read(table))
     columns, noted = _drafted(table.columns)
-    schema = Schema(columns)
+    schema = Schema(columns, **_form_of_file(table))
     notes = [_note(names, note) for note, names in noted.items()]
     # As rows are held to them at a fit.
     rules = proposed_rules(finite_table(table, schema), schema)
@@ -113,6 +117,13 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     if pairs := unordered(schema.columns, {}, rules, []):
         notes.append(told(pairs))
     return schema, notes, rules
+
+
+def _form_of_file(table: RawTable) -> dict[str, Any]:
+    """Return what nothing but a schema says of a text file; UTF-16 shows itself."""
+    dialect = table.origin.dialect or Dialect()
+    encoding = None if dialect.encoding in ("utf-8", "utf-16") else dialect.encoding
+    return {"encoding": encoding, "quotes": "all" if dialect.every else None}
 
 
 def _note_of_rules(rules: Rules) -> str:
@@ -252,7 +263,11 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
         case "text":
             return drafted_text(raw)
         case "integer":
-            return _whole(name, values, nullable)
+            column, inner = _whole(name, values, nullable)
+            is_open = raw.physical.format == "1.234" and bool(
+                ((abs(values) >= 1000) & (abs(values) < 10**6)).all()
+            )
+            return column, inner or (_OPEN_NOTE if is_open else None)
         case "float":
             return _real(name, values, nullable)
         case "decimal":

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -262,6 +262,7 @@ class Dialect:
         marked: Whether a byte order mark comes first, by which Excel knows UTF-8.
         returns: Whether a carriage return precedes the line feed at the end of a line, as Windows writes it.
         every: Whether all cells are in quotes, which records say and not the header: False unless privacy is off.
+        encoding: Encoding of the text, as Python names it: declared, or by the byte order mark.
     """
 
     delimiter: str = ","
@@ -269,6 +270,7 @@ class Dialect:
     marked: bool = False
     returns: bool = False
     every: bool = False
+    encoding: str = "utf-8"
 
 
 @dataclass(frozen=True)
@@ -309,6 +311,7 @@ class Origin:
         if dialect is not None and (
             dialect.delimiter not in [*DELIMITERS]
             or not {*map(type, (dialect.quoted, dialect.marked, dialect.returns, dialect.every))} <= {bool}
+            or not is_encoding(dialect.encoding)
         ):
             raise ValueError("unknown form of delimited text")
         return cls(facts["container"], {n: PhysicalType(**p) for n, p in facts["physical"].items()}, dialect)
@@ -340,6 +343,14 @@ class RawTable:
 
     def __repr__(self) -> str:
         return f"RawTable({len(self.columns)} columns)"
+
+
+def is_encoding(name: object) -> TypeGuard[str]:
+    """Return whether a name is that of an encoding of text which Python knows."""
+    try:
+        return isinstance(name, str) and "x".encode(name).decode(name) == "x"
+    except (LookupError, ValueError):
+        return False
 
 
 def check_names(names: Iterable[Any]) -> None:

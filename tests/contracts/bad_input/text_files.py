@@ -70,7 +70,7 @@ refused_file(
 refused_file(
     "a quote that is never closed", CSV + f'30,5.0,"{CANARY_TEXT}\n'.encode(), f"line {LAST}", "never closed"
 )
-refused_file("a table in UTF-16", CSV.decode().encode("utf-16"), "line 1", "UTF-16", "UTF-8")
+refused_file("a table in UTF-16", CSV.decode().encode("utf-16-le"), "line 1", "UTF-16", "UTF-8")
 for name, text in (("t.csv", CSV), ("t.tsv", CSV), ("t.jsonl", JSONL)):
     refused_file(
         f"gzip under the name {name}", gzip.compress(text), "compressed with gzip", "'.gz'", name=name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +28,7 @@ def schema(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Schema file (.yaml or .json); printed by default.")
     ] = None,
+    encoding: options.Encoding = None,
     force: options.Force = False,
     kinds: Annotated[
         bool,
@@ -45,10 +47,14 @@ def schema(
         raise CommandError(f"--out {str(out)!r} must end in .yaml, .yml or .json", Exit.ARGUMENTS)
     check_outputs({"--out": out}, inputs=(table,), force=force)
     from syntabula.table.draft import draft_with_rules
+    from syntabula.table.files.quoted_cells import with_quotes
     from syntabula.table.read import read
     from syntabula.table.rules.proposals import written_as_comments
+    from syntabula.table.schema.schema import Schema
 
-    drafted, notes, rules = draft_with_rules(read(table))
+    stated = None if encoding is None else Schema({}, others="find", encoding=encoding)
+    raw = read(table, stated)
+    drafted, notes, rules = draft_with_rules(replace(raw, origin=with_quotes(raw.origin, table)))
     document = drafted.to_json()
     comments = "" if rules is None else written_as_comments(rules)
     if out is not None:

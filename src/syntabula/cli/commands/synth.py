@@ -131,7 +131,7 @@ def synth(
         "statement": release.privacy.to_json(),
     }
     console.result(release.privacy.text(), facts)
-    if schema is not None and schema.others:
+    if schema and schema.others:
         console.note(
             _of_others([name for name in release.schema if name not in schema], request.observed, release)
         )

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from syntabula.marginals.sorted_points import CodeFold
 from syntabula.table.schema.columns import MAX_GRID, MICROSECONDS
 
-MOST_DECIMALS = 6
+MOST_DECIMALS = 12
+"""More are hardly ever written on purpose: a float of any precision has 16 digits."""
+ROOMY_DECIMALS = 6
+"""Numbers of at most so many decimals may reach a billion, and are told apart as floats."""
 _LOST, _LOST_OF_A_UNIT = 1e-12, 1e-4
 
 
@@ -25,7 +28,7 @@ def time_levels(values: NDArray[Any], resolutions: Sequence[str]) -> NDArray[np.
 
 
 def decimal_levels(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the number of decimals that each value [n] needs, 0 to 6; 7 for more, 8 for values that are not finite."""
+    """Return the number of decimals that each value [n] needs, 0 to 12; 13 for more, 14 for those not finite."""
     levels = np.full(values.size, MOST_DECIMALS + 1, dtype=np.int64)
     levels[~np.isfinite(values)] = MOST_DECIMALS + 2
     for decimals in range(MOST_DECIMALS, -1, -1):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from syntabula.table.database import quoted
-from syntabula.table.files import day_kinds, offset_kinds
+from syntabula.table.files import day_kinds, number_kinds, offset_kinds, signed_kinds
 from syntabula.table.files.declared_cells import matches, stripped
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType
 from syntabula.table.schema.columns import SPELLINGS
@@ -55,7 +55,8 @@ _PERIODS = {"month": "%Y-%m", "dashed quarter": "%Y-Q%q", "quarter": "%YQ%q", "w
 
 CELL_KINDS = (
     *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, *_HALF_CLOCK,
-    _DIGITS[0], *day_kinds.KINDS, *day_kinds.NAMED, *_PERIODS, "month or season", *_MISSING, *_AT_OFFSETS, "text",
+    _DIGITS[0], *day_kinds.KINDS, *day_kinds.NAMED, *_PERIODS, "month or season", *_MISSING, *_AT_OFFSETS,
+    *signed_kinds.SIGNED_KINDS, "text",
 )  # fmt: skip
 """The kinds of cells; a cell has the first that fits. Long whole numbers have 16 digits or more, within 64 bits.
 
@@ -74,17 +75,10 @@ _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MINUTES, _SECONDS = r"[0-9]{2}:[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
 _OFFSET = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _WHOLE = r"-?(0|[1-9][0-9]{0,19})"
-_SIGNED = r"[+-]?(0|[1-9][0-9]{0,14})"
-# In a column with fractions, whole numbers are exact as floats up to 15 digits; longer ones stay text.
-_REAL = (
-    rf"{_SIGNED}|[+-]?((0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\."
-    r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
-)
 _YEAR = "(1[5-9]|2[01])[0-9]{2}"
 _MONTH = f"{_YEAR}-(0[1-9]|1[0-2])"
 _IS_SEASON = "(substr({0}, 3, 2)::INT + 1) % 100 = substr({0}, 6, 2)::INT"
 _IS_WEEK = "strftime(try_strptime({0}, '%G-W%V'), '%G-W%V') = {0}"
-_GROUPED = r"[+-]?[1-9][0-9]{0,2}"
 _OF_DAY = "(19|20)[0-9]{2}(0[1-9]|1[0-2])([0-2][0-9]|3[01])"
 _OF_MINUTES = "([01][0-9]|2[0-3])[0-5][0-9]"
 _OF_HALF = "[0-5][0-9] [AaPp][Mm]"
@@ -136,22 +130,8 @@ def kind_of(cell: str) -> str:
         "whole day": written(_OF_DAY, _COMPACT["whole day"]),
         "whole time of minutes": written(_OF_DAY + _OF_MINUTES, _COMPACT["whole time of minutes"]),
         "whole time": written(f"{_OF_DAY}{_OF_MINUTES}[0-5][0-9]", _COMPACT["whole time"]),
-        "whole": matches(cell, r"-?(0|[1-9][0-9]{0,14})"),
+        **number_kinds.tests(cell),
         "long whole": typed(_WHOLE, "BIGINT"),
-        "whole with point": matches(cell, rf"{_SIGNED}\.0"),
-        "point of thousandths": matches(cell, rf"{_GROUPED}\.[0-9]{{3}}"),
-        "padded real": matches(cell, rf"{_SIGNED}\.[0-9]+0"),
-        "real": typed(_REAL, "DOUBLE"),
-        "comma of thousandths": matches(cell, rf"{_GROUPED},[0-9]{{3}}"),
-        "padded comma": matches(cell, rf"{_SIGNED},[0-9]+0"),
-        "whole with comma": matches(cell, rf"{_SIGNED},0"),
-        "comma": matches(cell, rf"{_SIGNED},[0-9]+"),
-        "groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{2,4}}"),
-        "padded groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+0"),
-        "real groups by comma": matches(cell, rf"{_GROUPED}(,[0-9]{{3}}){{1,4}}\.[0-9]+"),
-        "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+0"),
-        "groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+"),
-        "whole groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{2,4}}"),
         "day": typed(_DAY, "DATE"),
         "time": typed(f"{_DAY}T{_SECONDS}", "TIMESTAMP"),
         "time of minutes": typed(f"{_DAY}T{_MINUTES}", "TIMESTAMP"),
@@ -180,9 +160,11 @@ def kind_of(cell: str) -> str:
     }
     tests |= {kind: f"{cell} = {quoted(text)}" for kind, text in _MISSING.items()}
     cases = " ".join(f"WHEN {test} THEN {_AT[kind]}" for kind, test in tests.items())
+    of_bare = number_kinds.tests(signed_kinds.bare(cell))
     zoned = typed(f"{_DAY}[ T]({_MINUTES}|{_SECONDS}){_OFFSET}", "TIMESTAMPTZ")
     cases += f" WHEN {zoned} THEN {offset_kinds.place(cell, _AT, _AT['zoned time'])}"
-    return f"(CASE {cases} {day_kinds.cases(cell, _AT)} ELSE {_AT['text']} END)::USMALLINT"
+    cases += f" {day_kinds.cases(cell, _AT)} {signed_kinds.case(cell, of_bare, _AT)}"
+    return f"(CASE {cases} ELSE {_AT['text']} END)::USMALLINT"
 
 
 @dataclass(frozen=True)
@@ -269,7 +251,11 @@ _BY_POINT = Form(
 )
 _IN_GROUPS = frozenset({"whole", "point of thousandths", "whole groups by point"})
 """Kinds of whole numbers with points between groups of digits."""
-_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3]}) - {"point of thousandths"}
+OPEN_KIND = "point of thousandths"
+"""Kind of numbers of which nobody can tell whether they are thousands or have decimals, if a column has no others."""
+_OF_THREE = {None: {OPEN_KIND}, "1234,5": {"comma of thousandths"}}
+"""Kinds of numbers of three decimals each, by the format of numbers of any."""
+_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3]}) - {OPEN_KIND}
 _WITH_COMMA = frozenset({*_COMMA, *_GROUPS[3:]}) - {"comma of thousandths"}
 """Kinds that show which is the decimal mark."""
 _DAYS = tuple(
@@ -285,7 +271,7 @@ N_FAMILIES = len(_FAMILIES)
 
 
 def column_type(
-    counts: Mapping[str, float], height: float, *, decimal_comma: bool = False
+    counts: Mapping[str, float], height: float, *, decimal_comma: bool = False, in_style: bool = False
 ) -> PhysicalType | None:
     """Return the type of a column by the counts of its cells' kinds, exact or noisy.
 
@@ -293,6 +279,7 @@ def column_type(
         counts: Number of cells of each kind.
         height: Level above which a count stands out from noise; 0 if the counts are exact.
         decimal_comma: Whether 1,234 means 1.234 if no other kind decides, and 1.234 means 1234.
+        in_style: Whether numbers with a sign or with spaces between groups of digits are numbers, and not texts.
 
     Returns:
         The type; `TEXT` if no form reads all kinds that stand out, or all cells seem to be missing; None if none stands
@@ -300,7 +287,10 @@ def column_type(
     """
     stands_out = {kind for kind in CELL_KINDS if counts[kind] > height}
     missing = [kind for kind in _MISSING if kind in stands_out]
-    found = _type_of(stands_out.difference(missing), counts, decimal_comma) if stands_out else None
+    present = stands_out.difference(missing)
+    found = _type_of(present, counts, decimal_comma) if stands_out else None
+    if in_style and found == TEXT:
+        found = _type_in_style(present, counts, decimal_comma)
     if not stands_out or found is None or found.kind == "text" or not missing:
         return found
     return replace(found, missing_as=_MISSING[max(missing, key=lambda kind: counts[kind])])
@@ -313,7 +303,7 @@ def has_decimal_comma(kinds: Iterable[str], *, by_form: bool) -> bool:
         kinds: Kinds that stand out in any column.
         by_form: Whether the form of the file, such as semicolons between cells, speaks for it.
     """
-    found = {*kinds}
+    found = signed_kinds.bare_kinds(kinds)
     has_point, has_comma = (not found.isdisjoint(shown) for shown in (_WITH_POINT, _WITH_COMMA))
     return by_form if has_point == has_comma else has_comma
 
@@ -337,10 +327,26 @@ def _type_of(stands_out: set[str], counts: Mapping[str, float], decimal_comma: b
     return fitting[0].type_of(counts, stands_out) if len(fitting) == 1 else TEXT
 
 
+def _type_in_style(stands_out: set[str], counts: Mapping[str, float], decimal_comma: bool) -> PhysicalType:
+    """Return the type of a column of numbers in one style; `TEXT` if it is none."""
+    styled = signed_kinds.shared_style(stands_out, {*_SHORT, *_REAL_KINDS, *_COMMA, *_GROUPS})
+    if styled is None:
+        return TEXT
+    style, kinds = styled
+    of_bare = dict.fromkeys(CELL_KINDS, 0.0) | {b: sum(counts[k] for k in of) for b, of in kinds.items()}
+    bare = _type_of({*kinds}, of_bare, decimal_comma)
+    if bare.kind not in ("integer", "float") or (
+        style.group and bare.format and not bare.format[1].isdigit()
+    ):
+        return TEXT
+    return replace(bare, format=style.format(bare))
+
+
 def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) -> PhysicalType:
     """Return the type of numbers, and the format that writes as many decimals as the cells have."""
     physical, format = form.physical, form.physical.format
-    if any(kind.startswith("padded") for kind in stands_out):
+    # If zeros at the end were left out, some numbers had fewer than three decimals.
+    if any(kind.startswith("padded") for kind in stands_out) or stands_out == _OF_THREE.get(format):
         return replace(physical, format=f"{format or '1234.5'}0")
     is_short = not stands_out.isdisjoint(_SHORT)
     if format == "1,234.5" and stands_out <= {*_SHORT, "comma of thousandths", "groups by comma"}:

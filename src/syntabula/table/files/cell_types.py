@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from syntabula.table.coordinate_names import decimal_comma_of, kinds_of_decimals
 from syntabula.table.database import quoted
 from syntabula.table.files.cell_kinds import column_type, has_decimal_comma, kind_counts
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
@@ -103,12 +104,15 @@ def missing_texts_of(database: Any, places: Sequence[int]) -> dict[int, str]:
     return {i: str(text) for i, text in zip(places, found, strict=True) if text is not None}
 
 
-def forms_of(database: Any, types: Mapping[int, str], by_form: bool) -> dict[int, PhysicalType]:
+def forms_of(
+    database: Any, types: Mapping[int, str], names: Sequence[str], by_form: bool
+) -> dict[int, PhysicalType]:
     """Return the types of those columns that have a format of their own, by all of their cells.
 
     Args:
         database: Connection with the table `written`.
         types: Types as `types_of` returns them.
+        names: Name of each column of the table by position.
         by_form: Whether the form of the file speaks for decimal commas; see `has_decimal_comma`.
     """
     sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
@@ -116,10 +120,13 @@ def forms_of(database: Any, types: Mapping[int, str], by_form: bool) -> dict[int
     looked_at = [i for i, kind in types.items() if kind not in ("BIGINT", "UBIGINT", "DATE")]
     first = {i: kind_counts(database, sample, f"c{i}") for i in looked_at}
     # A column of texts may hold anything.
-    shown = [kind for counts in first.values() if not counts["text"] for kind, n in counts.items() if n]
-    decimal_comma = has_decimal_comma(shown, by_form=by_form)
+    present = {i: [kind for kind, n in counts.items() if n] for i, counts in first.items()}
+    shown = [
+        k for i, kinds in present.items() if "text" not in kinds for k in kinds_of_decimals(names[i], kinds)
+    ]
+    of_file = has_decimal_comma(shown, by_form=by_form)
     for i, counts in first.items():
-        kind = types[i]
+        kind, decimal_comma = types[i], decimal_comma_of(names[i], present[i], of_file)
         form = column_type(counts, 0, decimal_comma=decimal_comma)
         # Of a column of many texts the first tell enough. In a table in the order of its days, as a ledger is, the first
         # ones may all be of a month's first days, which leave open which part is the month.

@@ -12,17 +12,18 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._memory import memory_for, ran_out
+from syntabula._memory import memory_for
 from syntabula.errors import DataError
-from syntabula.table.database import connection, in_order, interruptible, one_file, quoted, read_query
+from syntabula.table.database import connection, in_order, interruptible, read_query
 from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
 from syntabula.table.files.formats import check_readable, file_format, is_workbook
+from syntabula.table.files.text_reader import TextReader, encoding_in, text_reader
 from syntabula.table.raw import (
     DELIMITERS,
     Container,
@@ -36,16 +37,14 @@ from syntabula.table.raw import (
 from syntabula.table.schema.schema import Schema, is_whole
 
 FIRST_LINES = 100
-_LONGEST_HEADER = 2**20
 
 _TEXT = PhysicalType("text", "VARCHAR")
-_RECORD = re.compile(r"Invalid Input Error: CSV Error on Line: ([0-9]+)")
 
 
 def read_delimited(
     path: str, compression: str, delimiter: str | None, schema: Schema | None = None
 ) -> tuple[dict[str, RawColumn], int, Dialect]:
-    """Read a delimited file in UTF-8 with a header.
+    """Read a delimited file with a header, in UTF-8 or the encoding that the schema declares.
 
     Args:
         path: File to read.
@@ -62,8 +61,7 @@ def read_delimited(
     """
     import duckdb
 
-    with connection() as database:
-        reader = TextReader(database, path, compression)
+    with connection() as database, text_reader(database, path, compression, encoding_in(schema)) as reader:
         try:
             return interruptible(database, lambda: _read(reader, delimiter, schema))
         except duckdb.Error as error:
@@ -221,9 +219,7 @@ def _load_texts(
     """
     import duckdb
 
-    reader = TextReader(database, path, compression)
-
-    def load() -> tuple[list[str], Dialect]:
+    def load(reader: TextReader) -> tuple[list[str], Dialect]:
         names, found = found_header(reader, delimiter, schema, by_header=True)
         check_names(names)
         source = reader.source(
@@ -234,10 +230,11 @@ def _load_texts(
         database.execute(f"CREATE TABLE written AS SELECT {cells} FROM {source}")
         return chosen, found
 
-    try:
-        return interruptible(database, load)
-    except duckdb.Error as error:
-        raise reader.refusal(error, delimiter) from None
+    with text_reader(database, path, compression, encoding_in(schema)) as reader:
+        try:
+            return interruptible(database, lambda: load(reader))
+        except duckdb.Error as error:
+            raise reader.refusal(error, delimiter) from None
 
 
 def _read(
@@ -260,7 +257,7 @@ def _read(
         database, [i for i, name in enumerate(names) if schema is None or name not in schema]
     )
     values = {names[i]: cast(f"c{i}", kind, has_missing=i in missing) for i, kind in types.items()}
-    forms = {names[i]: form for i, form in forms_of(database, types, found.delimiter == ";").items()}
+    forms = {names[i]: form for i, form in forms_of(database, types, names, found.delimiter == ";").items()}
     values |= {name: found_value(f"c{names.index(name)}", form) for name, form in forms.items()}
     in_order(database)
     columns, n_rows = typed_columns(database, names, values, schema)
@@ -311,25 +308,28 @@ def found_header(
     records = {d: _records(texts, d, reader.path) for d in ([delimiter] if delimiter else DELIMITERS)}
     for mark, rows in records.items():
         names = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
-        if schema is not None and (set(schema) <= set(names) if schema.others else set(names) == set(schema)):
-            return names, _dialect(texts, mark, reader)
+        if not schema:
+            break
+        if set(schema) <= set(names) if schema.others else set(names) == set(schema):
+            return names, _dialect(texts, mark, reader, schema)
     widths = {mark: [len(row) for row in rows] for mark, rows in records.items()}
     # A delimiter that occurs only in the header is part of a name.
     likely = [d for d, w in widths.items() if w[0] > 1 and (by_header or 2 * w[1:].count(w[0]) >= len(w) - 1)]
     chosen = max(likely, key=lambda d: widths[d][0]) if likely else next(iter(widths))
     record = reader.fetch(chosen, quote='"', names=[f"c{i}" for i in range(widths[chosen][0])], limit=1)[0]
     names = [name or "" for name in record]
-    return [names[0].removeprefix("\ufeff"), *names[1:]], _dialect(texts, chosen, reader)
+    return [names[0].removeprefix("\ufeff"), *names[1:]], _dialect(texts, chosen, reader, schema)
 
 
-def _dialect(lines: Sequence[str], delimiter: str, reader: TextReader) -> Dialect:
-    """Return the form of a file, by its header alone."""
+def _dialect(lines: Sequence[str], delimiter: str, reader: TextReader, schema: Schema | None) -> Dialect:
+    """Return the form of a file, by its header and its schema alone."""
     header = next(text for line in lines if (text := line.strip("\r\n\ufeff")))
     name = '"([^"]|"")*"'
     quoted_names = re.fullmatch(f"{name}({re.escape(delimiter)}{name})*", header) is not None
     start = reader.start()
     returns = start.partition(b"\n")[0].endswith(b"\r")
-    return Dialect(delimiter, quoted_names, start.startswith(codecs.BOM_UTF8), returns)
+    marked, every = start.startswith(codecs.BOM_UTF8), schema is not None and schema.quotes == "all"
+    return Dialect(delimiter, quoted_names or every, marked, returns, every, reader.encoding)
 
 
 def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]:
@@ -342,59 +342,3 @@ def _records(lines: Sequence[str], delimiter: str, path: str) -> list[list[str]]
             f"the first lines of {path!r} cannot be read as delimited text; quote names and cells that hold special "
             "characters"
         ) from None
-
-
-@dataclass(frozen=True)
-class TextReader:
-    """Reads a delimited file as a table of text, in a database.
-
-    Attributes:
-        database: The connection.
-        path: The file.
-        compression: "none", "gzip" or "zstd".
-    """
-
-    database: Any
-    path: str
-    compression: str
-
-    def source(
-        self, delimiter: str, *, quote: str, names: Sequence[str], header: bool, more: str = ""
-    ) -> str:
-        """Return the SQL of a table of text, with more options of DuckDB's reader."""
-        columns = ", ".join(f"{quoted(n)}: 'VARCHAR'" for n in names)
-        return (
-            f"read_csv({one_file(self.path)}, auto_detect=false, header={header}, delim={quoted(delimiter)}, "
-            f"quote={quoted(quote)}, escape={quoted(quote)}, nullstr='', allow_quoted_nulls=false, "
-            f"compression={quoted(self.compression)}, columns={{{columns}}}, hive_partitioning=false, "
-            f"strict_mode={bool(quote)}{more})"
-        )
-
-    def fetch(self, delimiter: str, *, quote: str, names: Sequence[str], limit: int) -> list[tuple[Any, ...]]:
-        """Return the first records, including the header."""
-        source = self.source(delimiter, quote=quote, names=names, header=False)
-        rows: list[tuple[Any, ...]] = self.database.execute(
-            f"SELECT * FROM {source} LIMIT {limit}"
-        ).fetchall()
-        return rows
-
-    def start(self) -> bytes:
-        """Return the header as it is stored, with what DuckDB leaves out; nothing of compressed files."""
-        if self.compression != "none":
-            return b""
-        with open(self.path, "rb") as file:
-            return file.readline(_LONGEST_HEADER)
-
-    def refusal(self, error: Exception, delimiter: str | None) -> Exception:
-        """Return what to raise if DuckDB refused the file: a DataError that names the line, or that memory ran out."""
-        from syntabula.table.files.text_faults import delimited_fault
-
-        if ran_out(error):
-            return error
-        # DuckDB's own message may hold cells, so it is not shown.
-        record = _RECORD.match(str(error))
-        where = f"{self.path!r}, near line {record[1]}," if record else f"{self.path!r}"
-        return DataError(
-            delimited_fault(self.path, self.compression, delimiter or DELIMITERS)
-            or f"{where} cannot be read as delimited text in UTF-8; check its delimiter, quotes and compression"
-        )

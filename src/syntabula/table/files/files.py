@@ -84,11 +84,11 @@ def write_table(
 ) -> None:
     """Write a table to a file, completely or not at all; the suffix gives the format.
 
-    Delimited text is UTF-8 following RFC 4180, in the dialect of the origin: missing cells are empty, the empty string
-    is "", booleans are true and false unless a schema spells them otherwise, numbers are as short as possible (12.5,
-    not 12.50), dates and times follow ISO 8601, zoned times with the offset of their zone, unless a schema declares
-    another format. Parquet and Arrow files keep the types of the origin; in Parquet, categories become plain text, and
-    zones are noted as Arrow's libraries do if pyarrow is installed, or else become UTC.
+    Delimited text follows RFC 4180, in the dialect and encoding of the origin, or else UTF-8: missing cells are empty,
+    the empty string is "", booleans are true and false unless a schema spells them otherwise, numbers are as short as
+    possible (12.5, not 12.50), dates and times follow ISO 8601, zoned times with the offset of their zone, unless a
+    schema declares another format. Parquet and Arrow files keep the types of the origin; in Parquet, categories become
+    plain text, and zones are noted as Arrow's libraries do if pyarrow is installed, or else become UTC.
 
     Args:
         columns: Columns in order, of one length.
@@ -158,6 +158,10 @@ def _write(
         duckdb_writing.write_json_lines(pieces, path, kind.compression)
     else:
         duckdb_writing.write_delimited(pieces, path, kind.compression, dialect, neutralise=neutralise)
+        if dialect.encoding != "utf-8":
+            from syntabula.table.files.encodings import encode_file
+
+            encode_file(path, kind.compression, dialect.encoding)
 
 
 @contextmanager

@@ -7,8 +7,9 @@ import re
 from dataclasses import replace
 
 from syntabula.table.database import connection, interruptible, quoted
-from syntabula.table.files.delimited import TextReader, is_delimited
+from syntabula.table.files.delimited import is_delimited
 from syntabula.table.files.formats import file_format
+from syntabula.table.files.text_reader import text_reader
 from syntabula.table.raw import Origin
 
 
@@ -26,8 +27,8 @@ def with_quotes(origin: Origin, source: object) -> Origin:
         return origin
     cell = '"([^"]|"")*"'
     every = f"{cell}({re.escape(dialect.delimiter)}{cell})*"
-    with connection() as database:
-        reader = TextReader(database, os.fspath(source), file_format(source).compression)
+    path, compression = os.fspath(source), file_format(source).compression
+    with connection() as database, text_reader(database, path, compression, dialect.encoding) as reader:
         lines = reader.source("\x01", quote="", names=["line"], header=True)
         query = f"SELECT 1 FROM {lines} WHERE NOT regexp_full_match(line, {quoted(every)}) LIMIT 1"
         others = interruptible(database, lambda: database.execute(query).fetchall())

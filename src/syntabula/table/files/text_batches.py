@@ -15,8 +15,9 @@ from syntabula._memory import memory_for, ran_out
 from syntabula.table.database import at_hand, connection, in_order, interruptible
 from syntabula.table.files.cell_types import found_value
 from syntabula.table.files.declared_cells import read_as
-from syntabula.table.files.delimited import TextReader, found_header, in_forms, typed_columns
+from syntabula.table.files.delimited import found_header, in_forms, typed_columns
 from syntabula.table.files.formats import check_readable, file_format
+from syntabula.table.files.text_reader import TextReader, encoding_in, text_reader
 from syntabula.table.frames.arrow_tables import read_chunks
 from syntabula.table.raw import Dialect, PhysicalType, RawColumn, check_names
 from syntabula.table.schema.schema import Schema
@@ -39,12 +40,14 @@ class TextFile:
         names: Names of its columns, in order.
         delimiter: Character between cells.
         dialect: Its form, if it is not the usual one of its suffix.
+        encoding: Its encoding, if it is declared.
     """
 
     path: str
     names: tuple[str, ...]
     delimiter: str
     dialect: Dialect | None
+    encoding: str | None = None
 
     @classmethod
     def of(cls, path: str, schema: Schema | None) -> TextFile:
@@ -60,14 +63,16 @@ class TextFile:
         kind = file_format(path)
         check_readable(path)
         stated = "\t" if kind.container == "tsv" else None
-        with memory_for(f"read {path!r}"), _opened(path, stated) as reader:
+        with memory_for(f"read {path!r}"), _opened(path, stated, encoding_in(schema)) as reader:
             names, found = found_header(reader, stated, schema, by_header=True)
         check_names(names)
-        return cls(path, tuple(names), found.delimiter, None if found == kind.dialect else found)
+        return cls(
+            path, tuple(names), found.delimiter, None if found == kind.dialect else found, encoding_in(schema)
+        )
 
     def n_rows(self) -> int:
         """Return the number of records (sensitive)."""
-        with memory_for(f"read {self.path!r}"), _opened(self.path, self.delimiter) as reader:
+        with memory_for(f"read {self.path!r}"), _opened(self.path, self.delimiter, self.encoding) as reader:
             query = f"SELECT count(*) FROM {self._source(reader)}"
             found = interruptible(reader.database, lambda: reader.database.execute(query).fetchall())
         return int(found[0][0])
@@ -84,7 +89,7 @@ class TextFile:
             end: Position behind the last; None for all that follow.
         """
         arrow = require("pyarrow", "arrow")
-        with _opened(self.path, self.delimiter) as reader:
+        with _opened(self.path, self.delimiter, self.encoding) as reader:
             limit = "" if end is None else f" LIMIT {end - begin}"
             places = ", ".join(f"c{self.names.index(name)}" for name in columns)
             query = f"SELECT {places} FROM {self._source(reader)}{limit} OFFSET {begin}"
@@ -113,17 +118,17 @@ def _next(stream: Any) -> Any:
 
 
 @contextmanager
-def _opened(path: str, delimiter: str | None) -> Iterator[TextReader]:
+def _opened(path: str, delimiter: str | None, encoding: str | None) -> Iterator[TextReader]:
     """Open a file; what DuckDB refuses becomes a DataError that names the line and shows no cell."""
     import duckdb
 
     with connection() as database:
         in_order(database)
-        reader = TextReader(database, path, file_format(path).compression)
-        try:
-            yield reader
-        except duckdb.Error as error:
-            raise reader.refusal(error, delimiter) from None
+        with text_reader(database, path, file_format(path).compression, encoding) as reader:
+            try:
+                yield reader
+            except duckdb.Error as error:
+                raise reader.refusal(error, delimiter) from None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,10 @@ _COMPRESSED = {b"\x1f\x8b": ("gzip", ".gz"), b"\x28\xb5\x2f\xfd": ("zstd", ".zst
 """The first bytes of compressed files, with the name and the suffix of their format."""
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NOT_UTF_8 = "is not UTF-8; save the file in UTF-8"
+_OTHER_ENCODING = (
+    f"{_NOT_UTF_8}, or state its encoding, as `encoding: cp1252` in a schema or --encoding cp1252 do for what Windows "
+    "writes in western Europe and America"
+)
 _ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 
 
@@ -33,18 +37,19 @@ class _Fault(Exception):
     """A line, counted from 1, and what is wrong with it."""
 
 
-def delimited_fault(path: str, compression: str, delimiters: str) -> str | None:
+def delimited_fault(path: str, compression: str, delimiters: str, *, file: str | None = None) -> str | None:
     """Say what is wrong with a delimited file.
 
     Args:
         path: The file.
         compression: "none" or "gzip"; other files are not checked.
         delimiters: The possible separators of cells; the one that gives the header most names is used.
+        file: The same text in UTF-8, if it was in another encoding.
 
     Returns:
         The first wrong line and what to do; None if nothing is found.
     """
-    return _looked_through(path, compression, lambda raw: _check_delimited(raw, delimiters))
+    return _looked_through(path, compression, lambda raw: _check_delimited(raw, delimiters), file)
 
 
 def json_fault(path: str, compression: str) -> str | None:
@@ -52,11 +57,13 @@ def json_fault(path: str, compression: str) -> str | None:
     return _looked_through(path, compression, _check_json)
 
 
-def _looked_through(path: str, compression: str, check: Callable[[IO[bytes]], None]) -> str | None:
+def _looked_through(
+    path: str, compression: str, check: Callable[[IO[bytes]], None], file: str | None = None
+) -> str | None:
     if compression not in _OPENERS:
         return None
     try:
-        with _OPENERS[compression](path, "rb") as raw:
+        with _OPENERS[compression](file or path, "rb") as raw:
             head = raw.read(4)
             for mark, (name, suffix) in _COMPRESSED.items():
                 if head.startswith(mark):
@@ -110,7 +117,7 @@ class _Lines:
                     "begins a record of more than 2 MB; is a quote never closed, or is this another format?",
                 )
             if not line.isascii() and any("\ud800" <= c <= "\udfff" for c in line):
-                raise _Fault(self.number, _NOT_UTF_8)
+                raise _Fault(self.number, _OTHER_ENCODING)
             yield line
 
 

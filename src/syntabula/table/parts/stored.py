@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from syntabula.errors import DataError, SchemaError
-from syntabula.table.coding.levels import MOST_DECIMALS
+from syntabula.table.coding.levels import ROOMY_DECIMALS
 from syntabula.table.parts.part_reading import Part, PartOf, failures_of
 from syntabula.table.parts.raw_parts import RawParts, StoredType
 from syntabula.table.raw import RawColumn, RawTable
@@ -66,7 +66,7 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
     for name in undeclared(empty.columns, parts.schema):
         column, physical = table.columns[name], empty.columns[name].physical
         physical.require_domain(name)
-        too_fine = physical.kind == "decimal" and not 0 <= (physical.scale or 0) <= MOST_DECIMALS
+        too_fine = physical.kind == "decimal" and not 0 <= (physical.scale or 0) <= ROOMY_DECIMALS
         if too_fine or column.physical.is_labels != physical.is_labels:
             raise SchemaError(
                 f"column {name!r} is stored as {physical.name}, which is read in parts only where a schema declares it"

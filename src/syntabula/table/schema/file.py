@@ -10,6 +10,8 @@ rules:         # only if something is known to hold within each row
   derive: {total: part_a + part_b}
 unit: person   # only if persons have several rows; an identifier column, and at most so many rows of each are kept
 rows_per_unit: 5
+encoding: cp1252   # only if a text file is not in UTF-8
+quotes: all        # only if a text file puts all of its cells in quotes
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ def write_document(document: Mapping[str, Any], path: str | Path, *, for_all: bo
         temporary.write_bytes(raw)
 
 
-OF_TABLE = ("others", "unit", "rows_per_unit")
+OF_TABLE = ("others", "unit", "rows_per_unit", "encoding", "quotes")
 """Entries of the whole table, after its columns."""
 
 _NOT_OFFERED = {

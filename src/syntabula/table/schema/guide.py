@@ -44,7 +44,11 @@ def schema_guide() -> str:
         names = [f.name for f in fields(kind) if f.name not in _OF_EVERY_KIND and f.name != "_"]
         lines += [*_entries(kind, names), ""]
     lines += ["Of every kind:", *_entries(ColumnBase, _OF_EVERY_KIND), ""]
-    lines += ["Of the table:", *_entries(Schema, ["others", "unit", "rows_per_unit", "label"]), ""]
+    lines += [
+        "Of the table:",
+        *_entries(Schema, ["others", "unit", "rows_per_unit", "encoding", "quotes", "label"]),
+        "",
+    ]
     lines += ["rules", *_wrapped(description(Rules), "  ")]
     lines += _entries(Rules, [f.name for f in fields(Rules)])
     return "\n".join(lines)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from syntabula._arguments import count, near, shown
 from syntabula.errors import ArgumentError, ObservedDomainError, SchemaError
+from syntabula.table.raw import is_encoding
 from syntabula.table.schema.column_base import declare, left_out
 from syntabula.table.schema.columns import Column, ColumnBase, Date, Datetime, Identifier, Provenance
-from syntabula.table.schema.file import document_of, fields_of_document, read_schema, write_document
+from syntabula.table.schema.file import OF_TABLE, document_of, fields_of_document, read_schema, write_document
 
 if TYPE_CHECKING:
     from syntabula.table.raw import RawTable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from syntabula.table.rules.rules import Rules
 
 Others = Literal["find"]
+Quotes = Literal["all"]
 MOST_ROWS_PER_UNIT = 10_000
 
 
@@ -42,10 +44,13 @@ class Schema:
             the key alone. Noise grows with this number, so it should be what most persons have, not the largest, and
             known without looking at the table.
         rules: What must hold within each row: derived columns, orders, impossible combinations; see `Rules`.
+        encoding: The encoding of CSV and TSV files, such as "cp1252", as Python names it; synthetic files have it too.
+            None for UTF-8, and for UTF-16 that begins with a byte order mark, as Excel writes it.
+        quotes: "all" if CSV and TSV files put all cells in quotes; None if they do so with texts at most.
 
     Raises:
-        SchemaError: If there is no column, a name is empty or not text, a value is not a column, a rule is wrong, or
-            `unit` is no identifier column that always has a value.
+        SchemaError: If there is no column and `others` are not found, a name is empty or not text, a value is not a
+            column, a rule is wrong, `unit` is no identifier column that always has a value, or `encoding` is unknown.
 
     Examples:
         >>> from syntabula.table.schema.columns import Boolean, Numeric
@@ -60,6 +65,8 @@ class Schema:
     unit: str | None = None
     rows_per_unit: int | None = None
     rules: Rules | None = None
+    encoding: str | None = None
+    quotes: Quotes | None = None
 
     def __init__(
         self,
@@ -70,8 +77,10 @@ class Schema:
         unit: str | None = None,
         rows_per_unit: int | None = None,
         rules: Rules | None = None,
+        encoding: str | None = None,
+        quotes: Quotes | None = None,
     ) -> None:
-        if not isinstance(columns, Mapping) or not columns:
+        if not isinstance(columns, Mapping) or not (columns or others):
             raise SchemaError("columns must be a mapping of column names to columns, with at least one entry")
         for name, column in columns.items():
             check_name(name)
@@ -85,6 +94,14 @@ class Schema:
                 f"{shown(others)}"
             )
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
+        if encoding is not None and not is_encoding(encoding):
+            raise SchemaError(
+                f"encoding must be the name of an encoding of text, such as cp1252 or latin-1; got {shown(encoding)}"
+            )
+        if quotes not in (None, *get_args(Quotes)):
+            raise SchemaError(f"quotes must be 'all' or left out; got {shown(quotes)}")
+        object.__setattr__(self, "encoding", encoding)
+        object.__setattr__(self, "quotes", quotes)
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "others", others)
         object.__setattr__(self, "unit", unit)
@@ -139,8 +156,7 @@ class Schema:
 
     def __reduce__(self) -> Any:
         # A mapping proxy cannot be pickled or copied.
-        stated: dict[str, Any] = {"label": self.label, "others": self.others, "rules": self.rules}
-        stated |= {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
+        stated = {name: getattr(self, name) for name in ("label", "rules", *OF_TABLE)}
         return functools.partial(Schema, **stated), (dict(self.columns),)
 
     def __eq__(self, other: object) -> bool:
@@ -153,7 +169,8 @@ class Schema:
         return hash(self._declared())
 
     def _declared(self) -> tuple[object, ...]:
-        return self.label, self.others, self.unit, self.rows_per_unit, self.rules, *self.columns.items()
+        of_table = (getattr(self, name) for name in ("label", "rules", *OF_TABLE))
+        return *of_table, *self.columns.items()
 
     def __repr__(self) -> str:
         # Without domains: observed ones must not appear in a log.
@@ -257,7 +274,7 @@ class Schema:
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as a dictionary of JSON values."""
-        of_table = {"others": self.others, "unit": self.unit, "rows_per_unit": self.rows_per_unit}
+        of_table = {name: getattr(self, name) for name in OF_TABLE}
         return document_of(self.columns, self.label, of_table, self.rules)
 
 

@@ -13,9 +13,13 @@ from syntabula.errors import SchemaError
 
 SIGN = "[$€£¥₹%]"
 """Regular expression of a sign of a currency or percent."""
+GROUPS = ("'", " ", "\u00a0", "\u202f")
+"""Characters between groups of digits other than points and commas; French programs write spaces that break no line."""
+SPACES = ("", " ", "\u00a0", "\u202f")
+"""What may be between a number and a sign behind it."""
 _PICTURE = re.compile(
-    rf"(?P<prefix>({SIGN} ?)?)1(?P<group>[,.' \u00a0\u202f]?)234"
-    rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>( ?{SIGN})?)"
+    rf"(?P<prefix>({SIGN} ?)?)1(?P<group>[,.{''.join(GROUPS)}]?)234"
+    rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>([{''.join(SPACES)}]?{SIGN})?)"
 )
 SHORTEST = "1234.5"
 """The format that writes as many decimals as a number needs, and none if it is whole."""
@@ -94,7 +98,7 @@ class NumberFormat:
         before, after = (
             rf"({re.escape(sign.strip())} ?)?" if sign else "" for sign in (self.prefix, self.suffix)
         )
-        after = f"( ?{after})?" if after else ""
+        after = f"([{''.join(SPACES)}]?{after})?" if after else ""
         return rf"[+-]?{before}[+-]?({group}[0-9]+){decimals}{after}"
 
 

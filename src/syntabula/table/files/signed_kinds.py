@@ -1,0 +1,147 @@
+"""Kinds of text cells that hold a number with a sign, such as 1.234,50 €, or with spaces between groups of digits.
+
+Each is a kind of the bare number in one style, so that a cell still has one kind, which depends on it alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+from syntabula.table.database import quoted
+from syntabula.table.files.declared_cells import matches
+from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SPACES
+
+_CURRENCIES = "$€£¥₹"
+_SIGNS = f"{_CURRENCIES}%"
+_ALL = (
+    "whole", "whole with point", "point of thousandths", "padded real", "real", "comma of thousandths", "padded comma",
+    "whole with comma", "comma", "groups by comma", "padded groups by comma", "real groups by comma",
+    "padded groups by point", "groups by point", "whole groups by point",
+)  # fmt: skip
+"""Kinds of bare numbers."""
+_JOINED = ("whole", "padded real", "real", "padded comma", "comma")
+"""Kinds of numbers whose groups of digits have been joined."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """What numbers of a column have around and between their digits.
+
+    Attributes:
+        prefix: Sign of a currency before each, or nothing.
+        group: Character between groups of digits, if it is neither a point nor a comma; or nothing.
+        suffix: Sign behind each, or nothing.
+    """
+
+    prefix: str = ""
+    group: str = ""
+    suffix: str = ""
+
+    def format(self, bare: PhysicalType) -> str:
+        """Return the format of these numbers, given the type of the bare ones."""
+        format = bare.format or ("1234" if bare.kind == "integer" else SHORTEST)
+        return f"{self.prefix}{format[0]}{self.group}{format[1:]}{self.suffix}"
+
+
+def _styles() -> Iterable[tuple[Style, tuple[str, ...]]]:
+    for sign, space in product(_CURRENCIES, ("", " ")):
+        yield Style(prefix=sign + space), _ALL
+    for sign, space in product(_SIGNS, SPACES):
+        # Others than French programs write plain spaces.
+        if space in ("", " ") or sign in "€%":
+            yield Style(suffix=space + sign), _ALL
+    for suffix, group in product(("", *(f"{space}€" for space in SPACES)), GROUPS):
+        yield Style(group=group, suffix=suffix), _JOINED
+
+
+_STYLES = [*_styles()]
+
+
+def _name(style: Style, kind: str) -> str:
+    return f"{kind} as {_shape(style)}"
+
+
+def _shape(style: Style) -> str:
+    return f"{style.prefix}1{style.group}{'1' if style.group else ''}{style.suffix}"
+
+
+_OF_KIND = {_name(style, kind): (style, kind) for style, kinds in _STYLES for kind in kinds}
+SIGNED_KINDS = (*_OF_KIND,)
+"""The kinds of numbers in a style."""
+
+
+def bare_kinds(kinds: Iterable[str]) -> set[str]:
+    """Return kinds with those of numbers in a style as the kinds of the bare numbers."""
+    return {_OF_KIND[kind][1] if kind in _OF_KIND else kind for kind in kinds}
+
+
+def case(cell: str, tests: Mapping[str, str], places: Mapping[str, int]) -> str:
+    """Return the SQL case that gives the place of the kind of a cell if it is a number in a style.
+
+    Args:
+        cell: SQL of the cell.
+        tests: SQL that tests whether `bare(cell)` is of a kind of bare numbers, in the order in which they count.
+        places: Place of each kind; those of a style follow each other.
+    """
+    spaces, groups = "".join(SPACES), re.escape("".join(GROUPS))
+    digits, sign = f"[0-9][0-9.,{groups}]*", "[+-]?"
+    written = f"{sign}[{_CURRENCIES}] ?{sign}{digits}|{sign}{digits}[{spaces}]?[{_SIGNS}]?"
+    # A number without its digits shows the style.
+    shape = f"regexp_replace(regexp_replace({cell}, '[+-]', '', 'g'), '[0-9.,]+', '1', 'g')"
+    for group in GROUPS:
+        shape = f"regexp_replace({shape}, {quoted(f'1({group}1)+')}, {quoted(f'1{group}1')})"
+    found = []
+    for kinds in (_ALL, _JOINED):
+        bases = " ".join(
+            f"WHEN {quoted(_shape(style))} THEN {places[_name(style, kinds[0])]}"
+            for style, of_style in _STYLES
+            if of_style is kinds
+        )
+        offsets = " ".join(
+            f"WHEN {test} THEN {kinds.index(kind)}" for kind, test in tests.items() if kind in kinds
+        )
+        found.append(f"(CASE {shape} {bases} END) + (CASE {offsets} END)")
+    wells = "|".join(f"({group}[0-9]{{3}})+" for group in GROUPS)
+    joined = matches(cell, f"[^0-9]*[1-9][0-9]{{0,2}}({wells})([.,][0-9]*)?[^0-9]*")
+    return (
+        f"WHEN {matches(cell, written)} AND regexp_matches({cell}, {quoted(f'[{_SIGNS}{groups}]')}) "
+        f"THEN coalesce({found[0]}, CASE WHEN {joined} THEN {found[1]} END, {places['text']})"
+    )
+
+
+def bare(cell: str) -> str:
+    """Return the SQL of a number without anything around or between its digits but marks and a minus."""
+    return f"regexp_replace({cell}, '[^0-9.,+-]', '', 'g')"
+
+
+def shared_style(
+    stands_out: Collection[str], plain: Collection[str]
+) -> tuple[Style, dict[str, list[str]]] | None:
+    """Return the style that numbers of some kinds share, and the kinds by those of the bare numbers.
+
+    Args:
+        stands_out: Kinds of the present cells of a column.
+        plain: Kinds of numbers without any style, which small numbers have beside those in groups.
+
+    Returns:
+        None if they share no style, or need none.
+    """
+    styles, bare = set[Style](), dict[str, list[str]]()
+    for kind in stands_out:
+        if kind not in _OF_KIND and kind not in plain:
+            return None
+        style, number = _OF_KIND.get(kind, (Style(), kind))
+        styles.add(style)
+        bare.setdefault(number, []).append(kind)
+    around = {replace(style, group="") for style in styles}
+    groups = {style.group for style in styles if style.group}
+    if len(around) != 1 or len(groups) > 1:
+        return None
+    style = replace(next(iter(around)), group="".join(groups))
+    # Numbers of telephones and companies have spaces between groups of digits, but neither decimals nor few digits.
+    is_code = around == {Style()} and {*bare} == {"whole"} and not {*stands_out} & {*plain}
+    return None if style == Style() or is_code else (style, bare)
