@@ -24,6 +24,7 @@ from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
 from syntabula.synthesizers.hints import tell_of_days, tell_of_key_names, tell_of_keys, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
+from syntabula.synthesizers.own_keys import require_enough_keys, with_own_keys
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -192,6 +193,8 @@ def fit_table(
     # One pass over a table in parts finds the values of all columns, and the number of records.
     columns = counted_columns(source, prepared) if isinstance(source, RawParts) and text is None else None
     counted = prepared.counted(source.n_rows, ledger, noise) if prepared.count else None
+    n_records = source.n_rows if is_exact else 0.0 if counted is None else max(float(counted.values[0]), 0.0)
+    require_enough_keys(declared, n_records)
     table: RawTable | RawParts
     if text is not None:
         typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
@@ -239,7 +242,6 @@ def fit_table(
     if coded.with_calendars is not None:
         from syntabula.synthesizers.calendar_lifts import LiftSearch
 
-        n_rows = source.n_rows if is_exact else 0.0 if counted is None else float(counted.values[0])
         lifts = LiftSearch(
             codec,
             coded.with_calendars,
@@ -247,7 +249,7 @@ def fit_table(
             prepared.lifts,
             # In proportion, if preparing has left less of the budget than was planned.
             min((ledger.remaining_share - judged) / (1 - prepared.share), Fraction(1)),
-            max(n_rows, 0.0),
+            n_records,
         )
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(
@@ -269,8 +271,6 @@ def fit_table(
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
     if any(isinstance(c, Identifier) and c.pattern for c in codec.schema.columns.values()):
-        from syntabula.synthesizers.own_keys import with_own_keys
-
         codec = with_own_keys(codec, noise)
     if judging:
         assert isinstance(table, RawTable)
