@@ -76,6 +76,25 @@ class TestKeys:
         (told,) = [str(w.message) for w in caught]
         assert told.startswith("column 'patient': if it names a person")
 
+    def test_so_are_whole_numbers_that_are_more_than_categories(self) -> None:
+        many, few = st.Numeric(301, 325, integer=True), st.Numeric(1, 8, integer=True)
+        released = st.Schema(
+            {
+                "employee": many,
+                "member": few,
+                "income_per_household": many,
+                "passenger": st.Numeric(0.0, 90.0),
+                "patient_id": many,
+            }
+        )
+
+        with pytest.warns(PrivacyWarning) as caught:
+            tell_of_keys(released, [*released])
+
+        # A key is told by its name before.
+        (told,) = [str(w.message) for w in caught]
+        assert told.startswith("column 'employee': if it names a person")
+
     def test_declared_keys_are_not(self) -> None:
         tell_of_keys(st.Schema({"patient": st.Identifier(distinct=100)}), [])
 

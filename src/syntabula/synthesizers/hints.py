@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from syntabula.errors import DomainWarning, PrivacyWarning, RuleWarning, warn_caller
+from syntabula.table.new_keys import FEW_VALUES
 from syntabula.table.schema.columns import Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, columns_listed
 
@@ -48,14 +49,26 @@ def tell_of_key_names(names: Collection[str]) -> None:
 
 
 def tell_of_keys(released: Schema, names: Collection[str]) -> None:
-    """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat."""
-    repeated = [name for name in names if isinstance(column := released[name], Identifier) and column.repeats]
-    if not repeated:
-        return
-    from syntabula.table.key_names import keys_of_persons, names_persons, warning_of_keys
+    """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat.
 
-    known = keys_of_persons(repeated)
-    if keys := [name for name in repeated if names_persons(name) and name not in known]:
+    Whole numbers that are learned may be such keys too, if there are more of them than a category would have.
+    """
+    repeated = [name for name in names if isinstance(column := released[name], Identifier) and column.repeats]
+    numbers = [
+        name
+        for name in names
+        if isinstance(column := released[name], Numeric)
+        and column.integer
+        and column.upper - column.lower >= FEW_VALUES
+    ]
+    if not repeated and not numbers:
+        return
+    from syntabula.table.key_names import is_of_persons, keys_of_persons, names_persons, warning_of_keys
+
+    keys = [name for name in repeated if names_persons(name)]
+    keys += [name for name in numbers if is_of_persons(name, is_number=True)]
+    known = keys_of_persons(keys)
+    if keys := [name for name in keys if name not in known]:
         warn_caller(PrivacyWarning(warning_of_keys(keys)))
 
 

@@ -18,9 +18,11 @@ _OF_ROWS = re.compile(r"Unnamed: [0-9]+|row_?(names|num)", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](Id|ID|Key|Number|Nr|Uuid|UUID)$")
 _PERSONS = (
     "account|beneficiary|borrower|cardholder|citizen|client|customer|driver|employee|guest|household|individual|"
-    "insured|member|owner|participant|passenger|patient|person|policyholder|pupil|respondent|student|subject|subscriber|"
-    "tenant|user|visitor|voter|worker"
+    "insured|member|owner|participant|passenger|patient|person|policyholder|pupil|respondent|staff|student|subject|"
+    "subscriber|tenant|user|visitor|voter|worker"
 )
+# Short forms name keys before these words alone: emp_number may be how many there are.
+_SHORT_KEY = "(cust|emp|hh|pat|pers|stud|u?subj)s?[_\\W]?(id|ids|uuid|guid|key|nr|no)"
 # The same in German, French, Spanish and Italian, where they differ; keys are written in one word in German.
 _ABROAD = (
     "patienten|kunden?|versicherten?|mitglieds?|mitarbeiter|personal|konto|fahrer|mieter|sch(ü|ue)ler|"
@@ -29,7 +31,7 @@ _ABROAD = (
 )
 _KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code|nummer|num(é|e)ro"
 _KEY_OF_PERSON = re.compile(
-    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE
+    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|{_SHORT_KEY}|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE
 )
 # Databases that know no capitals join words. Only these count before such endings: paid, humid and piano are no keys.
 _THINGS = (
