@@ -204,6 +204,20 @@ class TestNotes:
         assert (column.format, (column.lower, column.upper)) == (format, bounds)
 
     @pytest.mark.parametrize(
+        ("form", "pattern"),
+        [
+            ("+49 {n}3444", r"\+\d{2} \d{6}"),
+            ("0351 {n}3 444", r"\d{4} \d{3} \d{3}"),
+            ("+49 {n}1 234", r"\+\d{2} \d{3} \d{3}"),
+        ],
+    )
+    def test_phones_are_no_numbers_in_groups(self, form, pattern):
+        column, notes = draft_one(raw("text", [form.format(n=n) for n in range(10, 99)]))
+
+        assert (column.kind, column.pattern) == ("identifier", pattern)
+        assert not any("sign of a currency" in note for note in notes)
+
+    @pytest.mark.parametrize(
         ("rows", "bounds", "format"),
         [
             (["x,y", '"1,234",1', '"2,345",2', '"12,345,678",3', "NA,4"], (1_234, 12_345_678), "1,234"),

@@ -42,7 +42,12 @@ _JOINED = re.compile(
     rf"(^|[_\W])(({_PERSONS}|{_THINGS})s?(id|ids|key|nr|nbr|no|number)|id(no|nr|num|number|code|case))$",
     re.IGNORECASE,
 )
-_PERSON = re.compile(rf"(.+_)?({_PERSONS})", re.IGNORECASE)
+# Where to reach persons. Such a column may also hold yes and no, so that the name alone says nothing.
+_CONTACTS = (
+    "(e_?)?mail(_address|_adresse)?|(tele)?(phone|fon|fax)(_(no|nr|number|nummer))?|mobile|handy|"
+    "t(é|e)l(é|e)phone|tel(é|e)fono|courriel|correo"
+)
+_PERSON = re.compile(rf"(.+_)?({_PERSONS}|{_CONTACTS})", re.IGNORECASE)
 
 REMEDY = (
     "if it names a person who may have several rows, declare it {{kind: identifier}} in a schema and write "
@@ -63,7 +68,10 @@ def keys_of_persons(names: Iterable[str]) -> list[str]:
 
 
 def names_persons(name: str) -> bool:
-    """Return whether a name is that of persons, such as patient; whether the column holds their keys remains open."""
+    """Return whether a name is that of persons, such as patient, or of where they are reached, such as email.
+
+    Whether the column holds their keys remains open.
+    """
     return bool(_PERSON.fullmatch(_ending(name)))
 
 
@@ -82,6 +90,15 @@ def is_of_persons(name: str, *, is_number: bool) -> bool:
 def warning_of_keys(names: list[str]) -> str:
     """Return a warning that some columns may be keys of persons with several rows."""
     return f"{columns_listed(names)}: {REMEDY.format(name=names[0])}. To end this warning, declare it"
+
+
+def warning_of_real_keys(names: list[str]) -> str:
+    """Return a warning that values which may be keys of persons come out as they are."""
+    return (
+        f"{columns_listed(names)}: named after persons, or where they are reached, and without privacy all values that "
+        "repeat are categories, so the real ones come out; declare {kind: identifier}, with a `pattern` for keys in their "
+        "own form, if they name persons"
+    )
 
 
 def _ending(name: str) -> str:
