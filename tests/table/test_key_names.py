@@ -72,6 +72,13 @@ def test_names_of_persons_are_known():
     for name, expected in {
         "patient": True,
         "src_Customer": True,
+        "email": True,
+        "E-Mail": True,
+        "customer_phone": True,
+        "Telefonnummer": False,
+        "phone_number": True,
+        "email_domain": False,
+        "mailing": False,
         "patients_age": False,
         "age": False,
         "": False,

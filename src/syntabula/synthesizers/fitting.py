@@ -22,7 +22,7 @@ from syntabula.privacy.pricing import enough
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
-from syntabula.synthesizers.hints import tell_of_days, tell_of_key_names, tell_of_keys, tell_of_orders
+from syntabula.synthesizers.hints import tell_of_found, tell_of_key_names, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.own_keys import require_enough_keys, with_own_keys
 from syntabula.synthesizers.plan import (
@@ -216,9 +216,7 @@ def fit_table(
     codec = prepared.codec(
         raw, schema, ledger, noise, counted=counted, progress=preparing, units=units, cut_off=cut_off
     )
-    tell_of_days(codec.schema, found)
-    if units is None and not is_exact:
-        tell_of_keys(codec.schema, found)
+    tell_of_found(codec.schema, found, is_exact=is_exact, has_units=units is not None)
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         check_memory(method, codec, prepared)

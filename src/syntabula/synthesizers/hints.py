@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from syntabula.errors import DomainWarning, PrivacyWarning, RuleWarning, warn_caller
 from syntabula.table.new_keys import FEW_VALUES
-from syntabula.table.schema.columns import Date, Datetime, Identifier, Numeric
+from syntabula.table.schema.columns import Categorical, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, columns_listed
 
 if TYPE_CHECKING:
@@ -48,6 +48,22 @@ def tell_of_key_names(names: Collection[str]) -> None:
         warn_caller(PrivacyWarning(warning_of_keys(keys)))
 
 
+def tell_of_found(released: Schema, names: Collection[str], *, is_exact: bool, has_units: bool) -> None:
+    """Warn of undeclared columns of which the domains that were found say what to declare.
+
+    Args:
+        released: All columns, as declared or found.
+        names: Those that were found.
+        is_exact: Whether they were found without privacy.
+        has_units: Whether the rows of one person are protected together, by a declared key.
+    """
+    tell_of_days(released, names)
+    if is_exact:
+        tell_of_real_keys(released, names)
+    elif not has_units:
+        tell_of_keys(released, names)
+
+
 def tell_of_keys(released: Schema, names: Collection[str]) -> None:
     """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat.
 
@@ -70,6 +86,21 @@ def tell_of_keys(released: Schema, names: Collection[str]) -> None:
     known = keys_of_persons(keys)
     if keys := [name for name in keys if name not in known]:
         warn_caller(PrivacyWarning(warning_of_keys(keys)))
+
+
+def tell_of_real_keys(released: Schema, names: Collection[str]) -> None:
+    """Warn of undeclared columns named after persons whose values are categories, found without privacy."""
+    many = [
+        name
+        for name in names
+        if isinstance(column := released[name], Categorical) and len(column.categories) > FEW_VALUES
+    ]
+    if not many:
+        return
+    from syntabula.table.key_names import is_of_persons, warning_of_real_keys
+
+    if keys := [name for name in many if is_of_persons(name, is_number=False)]:
+        warn_caller(PrivacyWarning(warning_of_real_keys(keys)))
 
 
 def tell_of_days(released: Schema, names: Collection[str]) -> None:
