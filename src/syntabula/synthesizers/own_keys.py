@@ -1,4 +1,4 @@
-"""Keys of a pattern: enough for all rows, and such that no other release has, as by equal keys tables that have nothing to
+"""Keys of a pattern: enough for all rows, and such that no other release has: by equal keys, tables that have nothing to
 do with each other could be joined."""
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def warning_of_real_keys(names: list[str]) -> str:
     """Return a warning that values which may be keys of persons come out as they are."""
     return (
         f"{columns_listed(names)}: named after persons, or where they are reached, and without privacy all values that "
-        "repeat are categories, so the real ones come out; declare {kind: identifier}, with a `pattern` for keys in their "
-        "own form, if they name persons"
+        "repeat are categories, so the real ones come out; if they name persons, declare {kind: identifier}, with a "
+        "`pattern` for keys in their own form"
     )
 
 
