@@ -23,7 +23,7 @@ from syntabula.table.rules.following_pairs import pair_followers
 from syntabula.table.rules.never_together import LEAST_EXPECTED, MOST_CONDITIONS, never_equal, never_together
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.rules import Rules
-from syntabula.table.schema.columns import Boolean, Categorical, Column, Datetime, Numeric, Ordered
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Datetime, Numeric, Ordered, Time
 from syntabula.table.schema.schema import Schema
 
 _LOOKED_AT = 64
@@ -194,7 +194,10 @@ def _orders(cells: Cells, schema: Schema) -> tuple[list[list[str]], list[list[st
     kept: list[list[str]] = []
     further: list[list[str]] = []
     for *_, (start, end) in found:
-        if end not in {last for _, last in kept} and len(kept) < _MOST_ORDERS:
+        if isinstance(schema[start], Time):
+            # Clock times have no distances.
+            further.append([start, end])
+        elif end not in {last for _, last in kept} and len(kept) < _MOST_ORDERS:
             kept.append([start, end])
         elif end not in _after(start, [*kept, *further]):
             further.append([start, end])
