@@ -110,7 +110,9 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     rules = proposed_rules(finite_table(table, schema), schema)
     if rules is not None:
         notes.append(_note_of_rules(rules))
-    if pairs := unordered(schema.columns, {}, rules, []):
+    ruled = replace(schema, rules=rules).compiled_rules
+    named = [] if ruled is None else [{*condition.expression.columns} for condition in ruled.conditions]
+    if pairs := unordered(schema.columns, {}, rules, named):
         notes.append(told(pairs))
     return schema, notes, rules
 

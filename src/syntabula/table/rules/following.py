@@ -234,6 +234,13 @@ def _as_values(source: str, labels: list[Any], values: list[Any]) -> str:
         if label is not None and value is not None
     ]
     found = f"CASE {column} {' '.join(whens)} END"
-    if labels[-1] is not None or values[-1] is None:
+    if labels[-1] is not None:
+        return found
+    (first, *others) = values[:-1]
+    if not any(value != first for value in others):
+        # Nothing but whether it is missing matters, so that none of its values needs to be listed.
+        one, none = ("NULL" if value is None else constant(value) for value in (first, values[-1]))
+        return f"CASE WHEN {column} IS NULL THEN {none} ELSE {one} END"
+    if values[-1] is None:
         return found
     return f"CASE WHEN {column} IS NULL THEN {constant(values[-1])} ELSE {found} END"
