@@ -152,8 +152,8 @@ def _check_chain(chain: Sequence[str], columns: Mapping[str, Column]) -> None:
         if isinstance(columns[name], Time):
             conditions = [f"{identifier(a)} <= {identifier(b)}" for a, b in pairwise(chain)]
             raise SchemaError(
-                f"rules: order names column {name!r}, which holds clock times of any day, and is not learned as a distance; "
-                f"write {' and '.join(map(repr, conditions))} under `require` instead"
+                f"rules: order names column {name!r}, which holds clock times of any day, and is not learned as a "
+                f"distance; write {' and '.join(map(repr, conditions))} under `require` instead"
             )
         if not isinstance(columns[name], Ordered):
             raise SchemaError(
