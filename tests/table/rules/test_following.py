@@ -160,6 +160,14 @@ class TestFollowers:
 
         assert derived(frame) == {"joint": """CASE WHEN "income of both" IS NULL THEN 'no' ELSE 'yes' END"""}
 
+    def test_nothing_follows_from_values_of_which_nearly_all_occur_once(self):
+        settled = np.array([None] * N, dtype=object)
+        settled[:12] = [f"day {i}" for i in range(8)] + ["day 0"] * 4
+        term = np.where(settled == "day 0", 2.0, 1.0)
+        term[settled == None] = np.nan  # noqa: E711
+
+        assert derived({"settled on": settled, "term in months": term}) == {}
+
     def test_cells_that_are_missing_anyhow_follow_from_nothing(self):
         code = np.random.default_rng(0).integers(0, 4, N)
         group = np.array(["x", "x", "y", "y"], dtype=object)[code]

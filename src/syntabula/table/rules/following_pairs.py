@@ -19,6 +19,7 @@ from syntabula.table.rules.following import (
     Cells,
     coded,
     constant,
+    is_often_seen,
     rarest,
 )
 from syntabula.table.schema.columns import Numeric
@@ -49,6 +50,8 @@ def pair_followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
             n_pairs = n_pairs or np.unique(both).size
             # By chance a column follows from pairs that hardly repeat, or from any if it is nearly constant.
             if n_pairs * ROWS_PER_VALUE > both.size or rare[name] < n_pairs or len(labels) > n_pairs:
+                continue
+            if not is_often_seen(np.unique(both, return_inverse=True)[1]):
                 continue
             if _follows(both, codes) and not any(_follows(few[n][0], codes) for n in pair):
                 found.append((not isinstance(schema[name], Numeric), n_pairs, name, pair))
