@@ -22,7 +22,7 @@ from syntabula.table.rules.following import (
     is_often_seen,
     rarest,
 )
-from syntabula.table.schema.columns import Numeric
+from syntabula.table.schema.columns import Column, Numeric
 from syntabula.table.schema.schema import Schema
 
 _MOST_SOURCES = 30
@@ -36,7 +36,9 @@ def pair_followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
     That a cell is missing is a value of each column. Numbers are rather computed from labels than labels from numbers.
     """
     few = coded(cells, schema, _MOST_VALUES)
-    sources = sorted(few, key=lambda name: len(few[name][1]))[:_MOST_SOURCES]
+    # From an amount, such as the total of an order, its parts follow as far as no two totals are alike.
+    labels_of = {n: found for n, found in few.items() if not _is_amount(schema[n])}
+    sources = sorted(labels_of, key=lambda name: len(few[name][1]))[:_MOST_SOURCES]
     rare = {name: rarest(codes) for name, (codes, _) in few.items()}
     found: list[tuple[bool, int, str, tuple[str, str]]] = []
     for pair in combinations(sources, 2):
@@ -64,6 +66,10 @@ def pair_followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
             taken.add(name)
             used |= {*pair}
             yield name, expression
+
+
+def _is_amount(column: Column) -> bool:
+    return isinstance(column, Numeric) and not column.integer
 
 
 def _follows(own: NDArray[np.intp], codes: NDArray[np.intp]) -> bool:
