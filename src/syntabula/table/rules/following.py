@@ -227,7 +227,7 @@ def is_often_seen(codes: NDArray[np.intp]) -> bool:
     Among settled loans, of which there are few, anything follows from the day of the settlement.
     """
     counts = np.bincount(codes)
-    return ROWS_PER_VALUE * (np.count_nonzero(counts) - 1) <= codes.size - counts.max()
+    return bool(ROWS_PER_VALUE * (np.count_nonzero(counts) - 1) <= codes.size - int(counts.max()))
 
 
 def _is_of_gaps(labels: list[Any], values: list[Any]) -> bool:
