@@ -466,6 +466,22 @@ class TestIdentifiers:
             assert isinstance(draft_one(raw("integer", range(0, 5000, 7)), name)[0], Numeric)
 
 
+class TestCodesOfMissingCells:
+    @pytest.mark.parametrize(("code", "kind"), [(999, "integer"), (-99, "integer"), (9999, "float")])
+    def test_nines_far_beyond_the_others_are_noted_without_the_number(self, code, kind):
+        ages = [*range(90), code] if kind == "integer" else [*(n / 10 for n in range(90)), float(code)]
+
+        _, notes = draft_one(raw(kind, ages * 3), "age")
+
+        (note,) = [note for note in notes if "`missing_as`" in note]
+        assert str(abs(code)) not in note
+
+    def test_other_numbers_are_not(self):
+        for last in (99, 950):
+            _, notes = draft_one(raw("integer", [*range(90), last] * 3), "age")
+            assert not any("`missing_as`" in note for note in notes)
+
+
 class TestKeysOfOthers:
     def test_texts_that_come_again_are_keys_and_no_thousands_of_categories(self):
         orders = pd.DataFrame(

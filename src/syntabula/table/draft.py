@@ -21,7 +21,7 @@ from syntabula.errors import SchemaError
 from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.coding.levels import are_rounded, bounds_around
-from syntabula.table.draft_numbers import note_of_codes, note_of_step
+from syntabula.table.draft_numbers import note_of_codes, note_of_missing_code, note_of_step
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
 from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
@@ -300,7 +300,8 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
             f"differs in every row, so it is treated as an identifier and replaced by {by}; declare it numeric to "
             "learn it"
         )
-    note = note_of_codes(distinct.size, values.size, high - low) or note_of_step(distinct)
+    note = note_of_missing_code(distinct) or note_of_codes(distinct.size, values.size, high - low)
+    note = note or note_of_step(distinct)
     return Numeric(low, high, integer=True, nullable=nullable, provenance="observed"), note
 
 
@@ -321,6 +322,7 @@ def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str 
     width = math.inf if decimals is None else (high - low) * 10.0**decimals
     low, high = (low, high) if decimals is None else bounds_around(low, high, decimals)
     distinct = np.unique(finite)
+    note = note or note_of_missing_code(distinct)
     note = note or note_of_codes(distinct.size, finite.size, width) or note_of_step(distinct, decimals)
     return Numeric(low, high, decimals=decimals, nullable=nullable, provenance="observed"), note
 
