@@ -22,9 +22,8 @@ from syntabula.privacy.pricing import enough
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
-from syntabula.synthesizers.hints import tell_of_found, tell_of_key_names, tell_of_orders
+from syntabula.synthesizers.hints import require_enough_keys, tell_of_found, tell_of_key_names, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
-from syntabula.synthesizers.own_keys import require_enough_keys, with_own_keys
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
     budget_of,
@@ -269,6 +268,8 @@ def fit_table(
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
     if any(isinstance(c, Identifier) and c.pattern for c in codec.schema.columns.values()):
+        from syntabula.synthesizers.own_keys import with_own_keys
+
         codec = with_own_keys(codec, noise)
     if judging:
         assert isinstance(table, RawTable)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from syntabula.errors import DomainWarning, PrivacyWarning, RuleWarning, warn_caller
-from syntabula.table.new_keys import FEW_VALUES
+from syntabula.errors import DomainWarning, PrivacyWarning, RuleWarning, SchemaError, warn_caller
 from syntabula.table.schema.columns import Categorical, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, columns_listed
 
@@ -15,6 +14,28 @@ if TYPE_CHECKING:
 
 
 _DAYS_AS_NUMBERS = (19_000_101, 20_991_231)
+
+
+def require_enough_keys(schema: Schema | None, n_rows: float) -> None:
+    """Refuse declared keys that would not suffice for a table as long as the real one, before more budget is spent.
+
+    Args:
+        schema: The declared columns.
+        n_rows: Number of rows, exact where there is no privacy, else as released.
+
+    Raises:
+        SchemaError: If a pattern has fewer different keys than there are rows, and nothing says that they come again.
+    """
+    for name, column in ({} if schema is None else schema.columns).items():
+        if not isinstance(column, Identifier) or column.pattern is None or column.distinct is not None:
+            continue
+        # Those of units come again in their rows.
+        if schema is not None and name != schema.unit and (n_keys := column.keys().n_keys) < n_rows:
+            raise SchemaError(
+                f"column {name!r}: its pattern has {n_keys:,} different keys, fewer than the table has rows; say by "
+                "`distinct` how many differ, if they come again, or declare a longer pattern. Nothing but the number of "
+                "records was asked of the table"
+            )
 
 
 def tell_of_orders(
@@ -69,6 +90,10 @@ def tell_of_keys(released: Schema, names: Collection[str]) -> None:
 
     Whole numbers that are learned may be such keys too, if there are more of them than a category would have.
     """
+    if not names:
+        return
+    from syntabula.table.new_keys import FEW_VALUES
+
     repeated = [name for name in names if isinstance(column := released[name], Identifier) and column.repeats]
     numbers = [
         name
@@ -90,6 +115,10 @@ def tell_of_keys(released: Schema, names: Collection[str]) -> None:
 
 def tell_of_real_keys(released: Schema, names: Collection[str]) -> None:
     """Warn of undeclared columns named after persons whose values are categories, found without privacy."""
+    if not names:
+        return
+    from syntabula.table.new_keys import FEW_VALUES
+
     many = [
         name
         for name in names
