@@ -180,6 +180,7 @@ class TestWords:
             "d": st.Date(date(2020, 1, 1), date(2020, 12, 31)),
             "f": st.Boolean(spelling="yes/no"),
             "t": st.Categorical((True, False)),
+            "age": st.Numeric(0, 110, integer=True, nullable=True, missing_as="999"),
             "net": st.Numeric(0, 9_000, decimals=2, format="1.234,50"),
             "pay": st.Numeric(0, 9_000, decimals=2, format="$1,234.50"),
         }
@@ -200,6 +201,7 @@ class TestWords:
             (["net=1.000,50", "net=1.000", "net=7,5", "net=7.5"], {"net": [1000.5, 1000, 7.5, 7.5]}),
             (["net=1.000..2.000,25", "net>1.000,50"], {"net": [(1000, 2000.25), ">1.000,50"]}),
             (["pay=$1,000.50", "pay=1,000", "pay=1000"], {"pay": [1000.5, 1000, 1000]}),
+            (["age=999", "age=99"], {"age": [None, 99]}),
             (["f=yes", "f=no", "t=true"], {"f": [True, False], "t": [True]}),
         ]
         for words, where in cases:

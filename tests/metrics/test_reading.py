@@ -146,7 +146,10 @@ class TestBadInput:
         real = real.assign(c=["1", "2", "1"])
         other = real.assign(c=[1, 3, 2], x=["0.5", "secret", "2"])
 
-        with pytest.warns(CoercionWarning, match="of the synthetic table .* count as missing, in 'x'"):
+        with pytest.warns(
+            CoercionWarning,
+            match='of the synthetic table .* count as missing, in .x.; where they hold "other"',
+        ):
             tables = compare(real, other)
 
         assert tables.categories["c"] == ("1", "2", "3", None)

@@ -96,6 +96,22 @@ def test_days_of_a_column_of_months_are_judged_as_their_months():
     assert not broken.any()
 
 
+def test_categories_with_decimals_are_computed_with():
+    declared = st.Schema(
+        {
+            "price": st.Numeric(0, 100, decimals=2),
+            "discount": st.Categorical([0.0, 0.25], nullable=True),
+            "paid": st.Numeric(0, 100, decimals=2, nullable=True),
+        },
+        rules=st.Rules(derive={"paid": "price * (1 - discount)"}),
+    )
+    frame = pd.DataFrame({"price": [8.0, 8.0, 8.0], "discount": [0.25, 0.0, None], "paid": [6.0, 6.0, None]})
+
+    score = BrokenRules()(compare(frame, frame, schema=declared), np.random.default_rng(0))
+
+    assert score.details == {("paid = price * (1 - discount)",): 1 / 3}
+
+
 def test_files_are_checked_alike(tmp_path):
     table().to_csv(tmp_path / "real.csv", index=False)
     broken().to_csv(tmp_path / "made.csv", index=False)

@@ -236,7 +236,17 @@ class TestRoundness:
         assert steps_of(st.Date(dt.date(2020, 1, 1), dt.date(2024, 1, 1))) == ()
         hours = st.Datetime(dt.datetime(2020, 1, 1), dt.datetime(2024, 1, 1), resolution="hour")
         assert steps_of(hours) == (24, 1)
+        assert steps_of(st.Time()) == (60, 15, 5, 1)
         assert steps_of(st.Numeric(0.0, 1.0))[0] == 1
+
+    def test_clock_times_of_time_sheets_stay_multiples_of_five_minutes(self):
+        minutes = np.random.default_rng(0).normal(480, 35, 1_500).astype(int) // 5 * 5
+        frame = pd.DataFrame({"begin": [f"{m // 60:02d}:{m % 60:02d}" for m in minutes]})
+
+        release = st.Independent(epsilon=1.0, seed=0).fit(frame, st.Schema({"begin": st.Time()}))
+
+        drawn = release.sample(1_000, seed=0)["begin"].astype(str)
+        assert (drawn.str[3:5].astype(int) % 5 == 0).mean() > 0.95
 
     def test_levels_are_those_of_the_nearest_float_of_64_or_32_bits(self):
         steps = (Fraction(1), Fraction(1, 10), Fraction(1, 100))

@@ -76,6 +76,35 @@ class TestKeys:
         (told,) = [str(w.message) for w in caught]
         assert told.startswith("column 'patient': if it names a person")
 
+    def test_so_are_whole_numbers_that_are_more_than_categories(self) -> None:
+        many, few = st.Numeric(301, 325, integer=True), st.Numeric(1, 8, integer=True)
+        released = st.Schema(
+            {
+                "employee": many,
+                "member": few,
+                "income_per_household": many,
+                "passenger": st.Numeric(0.0, 90.0),
+                "patient_id": many,
+            }
+        )
+
+        with pytest.warns(PrivacyWarning) as caught:
+            tell_of_keys(released, [*released])
+
+        # A key is told by its name before.
+        (told,) = [str(w.message) for w in caught]
+        assert told.startswith("column 'employee': if it names a person")
+
+    def test_without_privacy_real_keys_that_come_out_are_told(self) -> None:
+        numbers = np.random.default_rng(0).integers(100_000, 999_999, 150)
+        frame = pd.DataFrame({"phone": [f"+49 {n}" for n in numbers] * 6, "shift": ["a", "b", "c"] * 300})
+
+        with pytest.warns(PrivacyWarning, match="^column 'phone': named after persons") as caught:
+            st.Independent(epsilon=math.inf).fit(frame)
+
+        assert len(caught) == 1
+        st.Independent(epsilon=math.inf).fit(frame, st.Schema({"phone": st.Identifier()}, others="find"))
+
     def test_declared_keys_are_not(self) -> None:
         tell_of_keys(st.Schema({"patient": st.Identifier(distinct=100)}), [])
 
@@ -102,4 +131,6 @@ class TestDaysAsNumbers:
 def test_without_privacy_nobody_is_told_of_units() -> None:
     frame = pd.DataFrame({"patient": [f"P{i:05d}" for i in range(200)] * 2})
 
-    st.Independent(epsilon=math.inf).fit(frame)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "column 'patient': .* the real ones come out")
+        st.Independent(epsilon=math.inf).fit(frame)

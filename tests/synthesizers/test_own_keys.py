@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import syntabula as st
+from syntabula.errors import SchemaError
 
 FRAME = pd.DataFrame({"key": [f"{i:04d}-AAAAA" for i in range(60)], "a": np.arange(60) % 3})
 FRAME["number"] = 10_000_000 + FRAME["a"]
@@ -45,3 +47,29 @@ def test_a_seed_and_a_file_keep_them_and_so_do_all_tables_of_a_release(tmp_path:
     # Machines without a common seed may draw the parts of one table.
     assert fitted[1].sample(90)[["key", "number"]].equals(keys(st.load(tmp_path / "r.syn"), 90))
     assert fitted[1].sample(5)["running"].tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("epsilon", [10.0, np.inf])
+def test_too_few_keys_are_told_before_anything_but_the_number_of_records_is_spent(
+    tmp_path: Path, epsilon: float
+) -> None:
+    short = st.Schema({"key": st.Identifier(pattern=r"A\d"), "a": st.Numeric(0, 1000, integer=True)})
+    journal = tmp_path / "run.journal"
+    method = st.Independent(epsilon=epsilon, seed=1, journal=journal)
+
+    with pytest.raises(SchemaError, match=r"column 'key': its pattern has 10 .* say by `distinct`"):
+        method.fit(FRAME[["key", "a"]], short)
+
+    assert journal.read_text().count("outcome") == 1
+
+    again = short.with_column("key", st.Identifier(pattern=r"A\d", distinct=10))
+    drawn = st.Independent(epsilon=epsilon, seed=1).fit(FRAME[["key", "a"]], again).sample(40)
+    assert set(drawn["key"]) == {f"A{i}" for i in range(10)}
+
+
+def test_a_draw_of_more_rows_than_keys_names_the_column() -> None:
+    frame, short = FRAME[["key", "a"]][:9], {"key": st.Identifier(pattern=r"A\d")}
+    release = st.Independent(epsilon=10.0, seed=1).fit(frame, st.Schema({**short, "a": SCHEMA["a"]}))
+
+    with pytest.raises(SchemaError, match=r"column 'key': pattern has 10 different keys, and more rows"):
+        release.sample(11)

@@ -206,6 +206,20 @@ class TestNotes:
         assert (column.format, (column.lower, column.upper)) == (format, bounds)
 
     @pytest.mark.parametrize(
+        ("form", "pattern"),
+        [
+            ("+49 {n}3444", r"\+\d{2} \d{6}"),
+            ("0351 {n}3 444", r"\d{4} \d{3} \d{3}"),
+            ("+49 {n}1 234", r"\+\d{2} \d{3} \d{3}"),
+        ],
+    )
+    def test_phones_are_no_numbers_in_groups(self, form, pattern):
+        column, notes = draft_one(raw("text", [form.format(n=n) for n in range(10, 99)]))
+
+        assert (column.kind, column.pattern) == ("identifier", pattern)
+        assert not any("sign of a currency" in note for note in notes)
+
+    @pytest.mark.parametrize(
         ("rows", "bounds", "format"),
         [
             (["x,y", '"1,234",1', '"2,345",2', '"12,345,678",3', "NA,4"], (1_234, 12_345_678), "1,234"),
@@ -454,6 +468,22 @@ class TestIdentifiers:
     def test_unique_integers_of_another_name_are_numbers(self):
         for name in ["x", "paid", "width"]:
             assert isinstance(draft_one(raw("integer", range(0, 5000, 7)), name)[0], Numeric)
+
+
+class TestCodesOfMissingCells:
+    @pytest.mark.parametrize(("code", "kind"), [(999, "integer"), (-99, "integer"), (9999, "float")])
+    def test_nines_far_beyond_the_others_are_noted_without_the_number(self, code, kind):
+        ages = [*range(90), code] if kind == "integer" else [*(n / 10 for n in range(90)), float(code)]
+
+        _, notes = draft_one(raw(kind, ages * 3), "age")
+
+        (note,) = [note for note in notes if "`missing_as`" in note]
+        assert str(abs(code)) not in note
+
+    def test_other_numbers_are_not(self):
+        for last in (99, 950):
+            _, notes = draft_one(raw("integer", [*range(90), last] * 3), "age")
+            assert not any("`missing_as`" in note for note in notes)
 
 
 class TestKeysOfOthers:

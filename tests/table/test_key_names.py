@@ -27,6 +27,13 @@ def test_keys_of_persons_are_known():
         "SCHÜLER_ID",
         "Assuré Numéro",
         "cliente_id",
+        "staff_no",
+        "STAFF_ID",
+        "emp_no",
+        "hhid",
+        "HH_ID",
+        "pat-nr",
+        "USUBJID",
     ]:
         assert keys_of_persons([name]) == [name]
 
@@ -53,6 +60,9 @@ def test_other_names_are_not_taken_for_them():
         "idiom",
         "Rechnungsnummer",
         "kunden_alter",
+        "emp_number",
+        "part_no",
+        "staff",
         "",
     ]:
         assert keys_of_persons([name]) == []
@@ -62,6 +72,13 @@ def test_names_of_persons_are_known():
     for name, expected in {
         "patient": True,
         "src_Customer": True,
+        "email": True,
+        "E-Mail": True,
+        "customer_phone": True,
+        "Telefonnummer": False,
+        "phone_number": True,
+        "email_domain": False,
+        "mailing": False,
         "patients_age": False,
         "age": False,
         "": False,

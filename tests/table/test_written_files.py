@@ -68,6 +68,15 @@ class TestFormulas:
 
         assert not (tmp_path / "t.csv").exists()
 
+    def test_phones_are_no_formulas(self, tmp_path: Path) -> None:
+        phones, others = ["+49 152 3708371", "+43 (0)1/58-801"], ["+1+1", "+A1", "-1 2", "=1 2"]
+        write_table({"x": texts(*phones, *others)}, tmp_path / "t.csv")
+
+        assert cells(read_table(tmp_path / "t.csv").columns["x"]) == [
+            *phones,
+            *(f"'{text}" for text in others),
+        ]
+
     @pytest.mark.thorough
     def test_harmless_text_is_untouched(self, tmp_path: Path) -> None:
         for text in ["-1", "+1.5", "-2e5", "a=1", " -1", " ", "\u200b", " a", "", "'=1"]:

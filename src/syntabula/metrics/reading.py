@@ -150,10 +150,18 @@ def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
         warn_caller(
             CoercionWarning(
                 f"cells of the {role} table cannot be read as their column's type and count as missing, in "
-                f"{', '.join(names)}; correct them, or declare the column as text in a schema"
+                f"{', '.join(names)}; {_REMEDIES.get(role, _REMEDY)}"
             )
         )
     return table
+
+
+_REMEDY = "correct them, or declare the column as text in a schema"
+_REMEDIES = {
+    "synthetic": 'where they hold "other" or new keys, noise hid the values of the real table, and scores say so; else '
+    f"{_REMEDY}"
+}
+"""What to do about cells that cannot be read, by the table that holds them."""
 
 
 def _in_periods(table: RawTable, schema: Schema | None) -> RawTable:

@@ -75,6 +75,9 @@ def _cells(tables: Comparison, view: View, schema: Schema) -> dict[str, RawColum
         else:
             cells[name] = RawColumn(numbers, missing, PhysicalType("float", "DOUBLE"))
     for name, codes in view.codes.items():
-        labels = object_array([*tables.categories[name]])
-        cells[name] = RawColumn(labels[codes], codes == len(labels) - 1, schema[name].stored)
+        labels, stored = object_array([*tables.categories[name]]), schema[name].stored
+        if stored.kind == "float":
+            # The last label, None, becomes NaN.
+            labels = labels.astype(np.float64)
+        cells[name] = RawColumn(labels[codes], codes == len(labels) - 1, stored)
     return cells

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 ROUND_NUMBERS = tuple(Fraction(10) ** k * part for k in range(6, -7, -1) for part in (1, Fraction(1, 2)))
 """1,000,000 and half of it, 100,000 and half of it, and so on."""
 
-_PARTS_OF_A_DAY = (24 * 3600, 3600, 900, 60, 1)
+_PARTS_OF_A_DAY = (24 * 3600, 3600, 900, 300, 60, 1)
 MOST_VALUES = 0.6
 """Share of the values that must be multiples of a step for atoms to be sought among these alone."""
 

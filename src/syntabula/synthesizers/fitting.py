@@ -22,7 +22,7 @@ from syntabula.privacy.pricing import enough
 from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
-from syntabula.synthesizers.hints import tell_of_days, tell_of_key_names, tell_of_keys, tell_of_orders
+from syntabula.synthesizers.hints import require_enough_keys, tell_of_found, tell_of_key_names, tell_of_orders
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
@@ -192,6 +192,8 @@ def fit_table(
     # One pass over a table in parts finds the values of all columns, and the number of records.
     columns = counted_columns(source, prepared) if isinstance(source, RawParts) and text is None else None
     counted = prepared.counted(source.n_rows, ledger, noise) if prepared.count else None
+    n_records = source.n_rows if is_exact else 0.0 if counted is None else max(float(counted.values[0]), 0.0)
+    require_enough_keys(declared, n_records)
     table: RawTable | RawParts
     if text is not None:
         typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
@@ -213,9 +215,7 @@ def fit_table(
     codec = prepared.codec(
         raw, schema, ledger, noise, counted=counted, progress=preparing, units=units, cut_off=cut_off
     )
-    tell_of_days(codec.schema, found)
-    if units is None and not is_exact:
-        tell_of_keys(codec.schema, found)
+    tell_of_found(codec.schema, found, is_exact=is_exact, has_units=units is not None)
     if not is_whole(schema) or prepared.finds_atoms:
         # Found domains, and atoms beside bins, may take more codes than were planned for.
         check_memory(method, codec, prepared)
@@ -239,7 +239,6 @@ def fit_table(
     if coded.with_calendars is not None:
         from syntabula.synthesizers.calendar_lifts import LiftSearch
 
-        n_rows = source.n_rows if is_exact else 0.0 if counted is None else float(counted.values[0])
         lifts = LiftSearch(
             codec,
             coded.with_calendars,
@@ -247,7 +246,7 @@ def fit_table(
             prepared.lifts,
             # In proportion, if preparing has left less of the budget than was planned.
             min((ledger.remaining_share - judged) / (1 - prepared.share), Fraction(1)),
-            max(n_rows, 0.0),
+            n_records,
         )
     recoding = prepared.recoding(doors.tables)
     model, choice = _learner(method, rules, codec).learn(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from syntabula.errors import DomainWarning, PrivacyWarning, RuleWarning, warn_caller
-from syntabula.table.schema.columns import Date, Datetime, Identifier, Numeric
+from syntabula.errors import DomainWarning, PrivacyWarning, RuleWarning, SchemaError, warn_caller
+from syntabula.table.schema.columns import Categorical, Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, columns_listed
 
 if TYPE_CHECKING:
@@ -14,6 +14,28 @@ if TYPE_CHECKING:
 
 
 _DAYS_AS_NUMBERS = (19_000_101, 20_991_231)
+
+
+def require_enough_keys(schema: Schema | None, n_rows: float) -> None:
+    """Refuse declared keys that would not suffice for a table as long as the real one, before more budget is spent.
+
+    Args:
+        schema: The declared columns.
+        n_rows: Number of rows, exact where there is no privacy, else as released.
+
+    Raises:
+        SchemaError: If a pattern has fewer different keys than there are rows, and nothing says that they come again.
+    """
+    for name, column in ({} if schema is None else schema.columns).items():
+        if not isinstance(column, Identifier) or column.pattern is None or column.distinct is not None:
+            continue
+        # Those of units come again in their rows.
+        if schema is not None and name != schema.unit and (n_keys := column.keys().n_keys) < n_rows:
+            raise SchemaError(
+                f"column {name!r}: its pattern has {n_keys:,} different keys, fewer than the table has rows; say by "
+                "`distinct` how many differ, if they come again, or declare a longer pattern. Nothing but the number of "
+                "records was asked of the table"
+            )
 
 
 def tell_of_orders(
@@ -47,16 +69,67 @@ def tell_of_key_names(names: Collection[str]) -> None:
         warn_caller(PrivacyWarning(warning_of_keys(keys)))
 
 
-def tell_of_keys(released: Schema, names: Collection[str]) -> None:
-    """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat."""
-    repeated = [name for name in names if isinstance(column := released[name], Identifier) and column.repeats]
-    if not repeated:
-        return
-    from syntabula.table.key_names import keys_of_persons, names_persons, warning_of_keys
+def tell_of_found(released: Schema, names: Collection[str], *, is_exact: bool, has_units: bool) -> None:
+    """Warn of undeclared columns of which the domains that were found say what to declare.
 
-    known = keys_of_persons(repeated)
-    if keys := [name for name in repeated if names_persons(name) and name not in known]:
+    Args:
+        released: All columns, as declared or found.
+        names: Those that were found.
+        is_exact: Whether they were found without privacy.
+        has_units: Whether the rows of one person are protected together, by a declared key.
+    """
+    tell_of_days(released, names)
+    if is_exact:
+        tell_of_real_keys(released, names)
+    elif not has_units:
+        tell_of_keys(released, names)
+
+
+def tell_of_keys(released: Schema, names: Collection[str]) -> None:
+    """Warn of undeclared columns named after persons, such as patient, that turned out to hold keys that repeat.
+
+    Whole numbers that are learned may be such keys too, if there are more of them than a category would have.
+    """
+    if not names:
+        return
+    from syntabula.table.new_keys import FEW_VALUES
+
+    repeated = [name for name in names if isinstance(column := released[name], Identifier) and column.repeats]
+    numbers = [
+        name
+        for name in names
+        if isinstance(column := released[name], Numeric)
+        and column.integer
+        and column.upper - column.lower >= FEW_VALUES
+    ]
+    if not repeated and not numbers:
+        return
+    from syntabula.table.key_names import is_of_persons, keys_of_persons, names_persons, warning_of_keys
+
+    keys = [name for name in repeated if names_persons(name)]
+    keys += [name for name in numbers if is_of_persons(name, is_number=True)]
+    known = keys_of_persons(keys)
+    if keys := [name for name in keys if name not in known]:
         warn_caller(PrivacyWarning(warning_of_keys(keys)))
+
+
+def tell_of_real_keys(released: Schema, names: Collection[str]) -> None:
+    """Warn of undeclared columns named after persons whose values are categories, found without privacy."""
+    if not names:
+        return
+    from syntabula.table.new_keys import FEW_VALUES
+
+    many = [
+        name
+        for name in names
+        if isinstance(column := released[name], Categorical) and len(column.categories) > FEW_VALUES
+    ]
+    if not many:
+        return
+    from syntabula.table.key_names import is_of_persons, warning_of_real_keys
+
+    if keys := [name for name in many if is_of_persons(name, is_number=False)]:
+        warn_caller(PrivacyWarning(warning_of_real_keys(keys)))
 
 
 def tell_of_days(released: Schema, names: Collection[str]) -> None:

@@ -21,7 +21,7 @@ from syntabula.errors import SchemaError
 from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.coding.levels import MOST_DECIMALS, are_rounded, bounds_around
-from syntabula.table.draft_numbers import note_of_codes, note_of_step
+from syntabula.table.draft_numbers import note_of_codes, note_of_missing_code, note_of_step
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
 from syntabula.table.files.quoted_cells import with_quotes
 from syntabula.table.frames.text_numbers import with_texts_read
@@ -114,7 +114,9 @@ def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     rules = proposed_rules(finite_table(table, schema), schema)
     if rules is not None:
         notes.append(_note_of_rules(rules))
-    if pairs := unordered(schema.columns, {}, rules, []):
+    ruled = replace(schema, rules=rules).compiled_rules
+    named = [] if ruled is None else [{*condition.expression.columns} for condition in ruled.conditions]
+    if pairs := unordered(schema.columns, {}, rules, named):
         notes.append(told(pairs))
     return schema, notes, rules
 
@@ -313,7 +315,8 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
             f"differs in every row, so it is treated as an identifier and replaced by {by}; declare it numeric to "
             "learn it"
         )
-    note = note_of_codes(distinct.size, values.size, high - low) or note_of_step(distinct)
+    note = note_of_missing_code(distinct) or note_of_codes(distinct.size, values.size, high - low)
+    note = note or note_of_step(distinct)
     return Numeric(low, high, integer=True, nullable=nullable, provenance="observed"), note
 
 
@@ -334,6 +337,7 @@ def _real(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str 
     width = math.inf if decimals is None else (high - low) * 10.0**decimals
     low, high = (low, high) if decimals is None else bounds_around(low, high, decimals)
     distinct = np.unique(finite)
+    note = note or note_of_missing_code(distinct)
     note = note or note_of_codes(distinct.size, finite.size, width) or note_of_step(distinct, decimals)
     return Numeric(low, high, decimals=decimals, nullable=nullable, provenance="observed"), note
 

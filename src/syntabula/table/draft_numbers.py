@@ -31,6 +31,28 @@ def note_of_codes(n_distinct: int, n_values: int, width: float) -> str | None:
     )
 
 
+def note_of_missing_code(distinct: NDArray[Any]) -> str | None:
+    """Return a note if one number of nines alone, such as 999 or -99, lies far beyond the others.
+
+    Args:
+        distinct: Distinct values [n], finite, in ascending order.
+    """
+    if distinct.size <= FEW_VALUES:
+        return None
+    # Further from the others than these lie from each other.
+    spans = ((distinct[-1], distinct[-2], distinct[0]), (distinct[0], distinct[1], distinct[-1]))
+    for code, nearest, farthest in ((float(a), float(b), float(c)) for a, b, c in spans):
+        is_nines = (
+            code.is_integer() and {*str(abs(int(code)))} == {"9"} and abs(code) > (9 if code > 0 else 0)
+        )
+        if is_nines and abs(code - nearest) > abs(nearest - farthest):
+            return (
+                "holds a number of nines far beyond the others, as some files write missing cells; if it is such a code, "
+                "declare it as `missing_as`, with `nullable: true` and bounds without it"
+            )
+    return None
+
+
 def note_of_step(distinct: NDArray[Any], decimals: int | None = 0) -> str | None:
     """Return a note if numbers are multiples of one that is larger than their decimals need.
 

@@ -82,7 +82,8 @@ def _note_of_numbers(labels: set[str]) -> str | None:
     negative = {text for text in labels if _NEGATIVE.fullmatch(text)}
     if negative and all(map(_WITH_SIGN.fullmatch, labels - negative)):
         return _NEGATIVE_NOTE
-    if not plain and all(map(_WITH_SIGN.fullmatch, labels)):
+    has_sign = any(re.search(SIGN, text) for text in labels)
+    if not plain and has_sign and all(map(_WITH_SIGN.fullmatch, labels)):
         return _SIGN_NOTE
     # Codes of digits have leading zeros.
     if len(labels) * _MOSTLY <= plain < len(labels) and not any(re.match("0[0-9]", text) for text in labels):

@@ -18,9 +18,11 @@ _OF_ROWS = re.compile(r"Unnamed: [0-9]+|row_?(names|num)", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](Id|ID|Key|Number|Nr|Uuid|UUID)$")
 _PERSONS = (
     "account|beneficiary|borrower|cardholder|citizen|client|customer|driver|employee|guest|household|individual|"
-    "insured|member|owner|participant|passenger|patient|person|policyholder|pupil|respondent|student|subject|subscriber|"
-    "tenant|user|visitor|voter|worker"
+    "insured|member|owner|participant|passenger|patient|person|policyholder|pupil|respondent|staff|student|subject|"
+    "subscriber|tenant|user|visitor|voter|worker"
 )
+# Short forms name keys before these words alone: emp_number may be how many there are.
+_SHORT_KEY = "(cust|emp|hh|pat|pers|stud|u?subj)s?[_\\W]?(id|ids|uuid|guid|key|nr|no)"
 # The same in German, French, Spanish and Italian, where they differ; keys are written in one word in German.
 _ABROAD = (
     "patienten|kunden?|versicherten?|mitglieds?|mitarbeiter|personal|konto|fahrer|mieter|sch(ü|ue)ler|"
@@ -29,7 +31,7 @@ _ABROAD = (
 )
 _KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code|nummer|num(é|e)ro"
 _KEY_OF_PERSON = re.compile(
-    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE
+    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|{_SHORT_KEY}|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE
 )
 # Databases that know no capitals join words. Only these count before such endings: paid, humid and piano are no keys.
 _THINGS = (
@@ -40,7 +42,12 @@ _JOINED = re.compile(
     rf"(^|[_\W])(({_PERSONS}|{_THINGS})s?(id|ids|key|nr|nbr|no|number)|id(no|nr|num|number|code|case))$",
     re.IGNORECASE,
 )
-_PERSON = re.compile(rf"(.+_)?({_PERSONS})", re.IGNORECASE)
+# Where to reach persons. Such a column may also hold yes and no, so that the name alone says nothing.
+_CONTACTS = (
+    "(e_?)?mail(_address|_adresse)?|(tele)?(phone|fon|fax)(_(no|nr|number|nummer))?|mobile|handy|"
+    "t(é|e)l(é|e)phone|tel(é|e)fono|courriel|correo"
+)
+_PERSON = re.compile(rf"(.+_)?({_PERSONS}|{_CONTACTS})", re.IGNORECASE)
 
 REMEDY = (
     "if it names a person who may have several rows, declare it {{kind: identifier}} in a schema and write "
@@ -61,7 +68,10 @@ def keys_of_persons(names: Iterable[str]) -> list[str]:
 
 
 def names_persons(name: str) -> bool:
-    """Return whether a name is that of persons, such as patient; whether the column holds their keys remains open."""
+    """Return whether a name is that of persons, such as patient, or of where they are reached, such as email.
+
+    Whether the column holds their keys remains open.
+    """
     return bool(_PERSON.fullmatch(_ending(name)))
 
 
@@ -80,6 +90,15 @@ def is_of_persons(name: str, *, is_number: bool) -> bool:
 def warning_of_keys(names: list[str]) -> str:
     """Return a warning that some columns may be keys of persons with several rows."""
     return f"{columns_listed(names)}: {REMEDY.format(name=names[0])}. To end this warning, declare it"
+
+
+def warning_of_real_keys(names: list[str]) -> str:
+    """Return a warning that values which may be keys of persons come out as they are."""
+    return (
+        f"{columns_listed(names)}: named after persons, or where they are reached, and without privacy all values that "
+        "repeat are categories, so the real ones come out; if they name persons, declare {kind: identifier}, with a "
+        "`pattern` for keys in their own form"
+    )
 
 
 def _ending(name: str) -> str:

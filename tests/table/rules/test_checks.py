@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from syntabula import Categorical, Date, Datetime, Identifier, Numeric, Rules, Schema
+from syntabula import Categorical, Date, Datetime, Identifier, Numeric, Rules, Schema, Time
 from syntabula.errors import SchemaError
 from syntabula.table.rules.checks import Distance
 
@@ -21,6 +21,8 @@ COLUMNS = {
     "end": Date(DAY, DAY),
     "local": Datetime(TIME, TIME),
     "zoned": Datetime(TIME, TIME, timezone="Europe/Paris"),
+    "at": Time(),
+    "until": Time(),
     "id": Identifier(),
 }
 
@@ -80,6 +82,11 @@ def test_a_rule_that_does_not_fit_its_columns_is_refused():
         (
             {"order": [["a", "s"]]},
             "order names column 's', which is categorical; order takes numbers, dates and times",
+        ),
+        (
+            {"order": [["at", "until"]]},
+            """order names column 'at', which holds clock times of any day, and is not learned as a distance; write """
+            """'"at" <= "until"' under `require` instead""",
         ),
         ({"order": [["a", "b"], ["b", "a"]]}, "form a cycle, so they could only be equal"),
         ({"order": [["a", "c"]]}, "order names column 'c', which the schema does not declare"),

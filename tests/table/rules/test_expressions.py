@@ -206,3 +206,17 @@ class TestWhatPasses:
 
         with pytest.raises(SchemaError, match="nested too deep"):
             read_expression("NOT " * (MOST_LEVELS + 1) + "TRUE", NAMES)
+
+
+def test_names_that_are_words_of_sql_are_told_apart_from_errors() -> None:
+    names = ("begin", "end", "group", "a")
+    for text, quoted in [
+        ("begin <= end", '"end"'),
+        ("group = 'end' and a > end", '"end", "group"'),
+        ("CASE WHEN a > 1 THEN end ELSE begin END", '"end"'),
+    ]:
+        with pytest.raises(SchemaError, match=f"words of SQL need double quotes; write {quoted}$"):
+            read_expression(text, names)
+    for text in ["begin <= ", "end <= = a"]:
+        with pytest.raises(SchemaError, match="check its spelling"):
+            read_expression(text, names)

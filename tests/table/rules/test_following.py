@@ -153,6 +153,21 @@ class TestFollowers:
             """CASE "code" WHEN 'a' THEN 'p' WHEN 'b' THEN 'q' WHEN 'd' THEN 'q' END END""",
         }
 
+    def test_whether_a_cell_is_missing_is_told_without_its_values(self):
+        income = np.random.default_rng(0).integers(20, 40, N) * 1000.0
+        income[:100] = np.nan
+        frame = {"joint": np.where(np.isnan(income), "no", "yes"), "income of both": income + 0.5}
+
+        assert derived(frame) == {"joint": """CASE WHEN "income of both" IS NULL THEN 'no' ELSE 'yes' END"""}
+
+    def test_nothing_follows_from_values_of_which_nearly_all_occur_once(self):
+        settled = np.array([None] * N, dtype=object)
+        settled[:12] = [f"day {i}" for i in range(8)] + ["day 0"] * 4
+        term = np.where(settled == "day 0", 2.0, 1.0)
+        term[settled == None] = np.nan  # noqa: E711
+
+        assert derived({"settled on": settled, "term in months": term}) == {}
+
     def test_cells_that_are_missing_anyhow_follow_from_nothing(self):
         code = np.random.default_rng(0).integers(0, 4, N)
         group = np.array(["x", "x", "y", "y"], dtype=object)[code]

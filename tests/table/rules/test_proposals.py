@@ -189,3 +189,28 @@ def test_counts_of_one_another_are_in_order_though_mostly_zero_and_each_column_i
     # That homers are no more than at bats follows; games are larger by chance too.
     assert rules.order == (("hits", "at_bats"), ("homers", "hits"))
     assert rules.require == ('"strikeouts" <= "at_bats"',)
+
+
+def test_clock_times_in_an_order_are_proposed_as_a_condition() -> None:
+    rng = np.random.default_rng(0)
+    begin = rng.integers(420, 660, 300)
+    end = begin + rng.integers(60, 500, 300)
+    frame = {n: [f"{m // 60:02d}:{m % 60:02d}" for m in v] for n, v in (("begin", begin), ("end", end))}
+
+    _, _, rules = draft_with_rules(read(pd.DataFrame(frame)))
+
+    assert rules is not None
+    assert (rules.order, rules.require) == ((), ('"begin" <= "end"',))
+
+
+def test_a_start_and_an_end_that_a_proposed_condition_joins_are_not_told() -> None:
+    rng = np.random.default_rng(0)
+    start = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 500_000, 300), unit="min")
+    end = (start + pd.to_timedelta(rng.integers(1, 6, 300), unit="D")).normalize()
+    _, notes, rules = draft_with_rules(
+        read(pd.DataFrame({"ordered": start, "delivered": [d.date() for d in end]}))
+    )
+
+    assert rules is not None
+    assert any('"delivered" >= "ordered"' in condition for condition in rules.require)
+    assert not any("a start and an end by their names" in note for note in notes)

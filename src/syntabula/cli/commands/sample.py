@@ -113,9 +113,9 @@ def read_where(words: Sequence[str], schema: Schema) -> dict[str, list[Any]]:
     """Return conditions as `Release.sample` takes them.
 
     The value is everything after the first = that follows a column's name, so it may contain any character. An empty
-    value means missing. For numbers, dates and times FIRST..LAST is a range, and either end may be left out; and
-    COLUMN>VALUE, with any of > >= < <=, is a comparison. Several conditions on one column are alternatives, but all of
-    its comparisons must hold.
+    value, or the text by which files write a missing cell, means missing. For numbers, dates and times FIRST..LAST is a
+    range, and either end may be left out; and COLUMN>VALUE, with any of > >= < <=, is a comparison. Several conditions on
+    one column are alternatives, but all of its comparisons must hold.
 
     Args:
         words: Words of the form COLUMN=VALUE.
@@ -169,7 +169,7 @@ def _compared(word: str, schema: Schema) -> tuple[str, str] | None:
 
 
 def _condition(text: str, column: Any) -> Any:
-    if not text:
+    if not text or text == column.missing_as:
         return None
     if column.kind in _ORDERED and ".." in text:
         first, _, last = text.partition("..")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.bins.uniform import Bins, integer_dtype
-from syntabula.errors import DataError
+from syntabula.errors import DataError, SchemaError
 from syntabula.table.coding.values_within import InBins, ordered_values, present_codes
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts
@@ -301,6 +301,9 @@ def surrogates(
         missing: Which cells are missing [n].
         first_row: Position of the first of these rows in the whole table; its running number is this plus 1.
         own: See `Codec.own_keys`.
+
+    Raises:
+        SchemaError: If its pattern has fewer different keys than there are rows.
     """
     from syntabula.table.schema.key_patterns import repeated_positions
 
@@ -308,7 +311,10 @@ def surrogates(
     repeated = None if column.distinct is None else repeated_positions(first_row, n, column.distinct, name)
     if column.pattern is not None:
         pattern = column.keys(f"{name}\0{own:x}" if own else name)
-        positions = pattern.positions(first_row, n) if repeated is None else repeated
+        try:
+            positions = pattern.positions(first_row, n) if repeated is None else repeated
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r}: {error}") from None
         if column.integer:
             return RawColumn(pattern.numbers_at(positions), missing, PhysicalType("integer", "int64"))
         return RawColumn(object_array(pattern.at(positions)), missing, PhysicalType("text", "str"))

@@ -45,9 +45,9 @@ _UNSEEN = r"\x00-\x20\x7f-\xa0" + "".join(
     )
 )  # fmt: skip
 # Characters that may begin a formula (OWASP, CSV Injection), in half and full width. Plain numbers are harmless,
-# and negative numbers are common labels.
+# and negative numbers are common labels. So are phones, as digits and marks alone name no function, cell or program.
 _STARTS_FORMULA = rf"^([\t\r\n]|[{_UNSEEN}]*[=+\-@＝＋－＠])"
-_PLAIN_NUMBER = r" *[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
+_HARMLESS = r" *([+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|\+[0-9][0-9 ()/.-]*)"
 
 Pieces = Iterable[Mapping[str, RawColumn]]
 """A table as pieces of some rows each, with the same columns and types; at least one."""
@@ -372,8 +372,8 @@ def _timestamp_type(column: RawColumn) -> str:
 
 
 def _neutralised(text: str) -> str:
-    """Put an apostrophe before text that starts like a formula, unless it is a plain number."""
-    if re.match(_STARTS_FORMULA, text) and not re.fullmatch(_PLAIN_NUMBER, text):
+    """Put an apostrophe before text that starts like a formula, unless it is a plain number or a phone."""
+    if re.match(_STARTS_FORMULA, text) and not re.fullmatch(_HARMLESS, text):
         return f"'{text}"
     return text
 
@@ -382,5 +382,5 @@ def _neutralised_sql(column: str) -> str:
     """Return the SQL expression that applies `_neutralised` to a column of text."""
     return (
         f"CASE WHEN regexp_matches({column}, '{_STARTS_FORMULA}') AND NOT "
-        f"regexp_full_match({column}, '{_PLAIN_NUMBER}') THEN '''' || {column} ELSE {column} END"
+        f"regexp_full_match({column}, '{_HARMLESS}') THEN '''' || {column} ELSE {column} END"
     )

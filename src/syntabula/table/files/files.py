@@ -96,7 +96,7 @@ def write_table(
         origin: Types to write; the columns' own if None.
         neutralise_formulas: Whether text in delimited files that a spreadsheet would run as a formula gets a leading
             apostrophe: text that starts with = + - @, in half or full width, a tab, a carriage return or a line feed,
-            and is not a plain number.
+            and is not a plain number or a phone.
 
     Raises:
         ArgumentError: If the suffix is not supported.

@@ -18,6 +18,8 @@ from syntabula.table.schema.schema import Schema, undeclared
 from syntabula.table.schema.text_formats import SHORTEST, SIGN
 
 _GROUPS = "' \u00a0\u202f"
+_GROUPED = re.compile(rf"[1-9][0-9]{{0,2}}([{_GROUPS}][0-9]{{3}})+([.,][0-9]*)?([eE][+-]?[0-9]+)?")
+"""Digits in groups of three, unlike those of phones, such as 49 783444."""
 _LIMIT = re.compile(rf"([<>≤≥]|<=|>=) ?([0-9][0-9.,{_GROUPS}]*( ?{SIGN})?|LO[DQ]|[DQ]L)")
 _BY_POINT = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})?|0")
 _SURELY = 150
@@ -137,12 +139,18 @@ class _Style:
         """Return the style that all numbers share; None if they are no numbers, or share none."""
         styles = set()
         groups: set[str] = set()
+        signs: set[str] = set()
         for text in numbers:
             if (found := _NUMBER.fullmatch(text)) is None or (found["first"] and found["second"]):
                 return None
             styles.add((found["prefix"], found["suffix"]))
-            groups |= {character for character in found["digits"] if character in _GROUPS}
-        if len(styles) != 1 or len(groups) > 1:
+            signs.add(found["first"] or found["second"])
+            within = {character for character in found["digits"] if character in _GROUPS}
+            if within and not _GROUPED.fullmatch(found["digits"]):
+                return None
+            groups |= within
+        # Nobody writes a plus before amounts alone, but before phones.
+        if len(styles) != 1 or len(groups) > 1 or (groups and signs == {"+"}):
             return None
         prefix, suffix = styles.pop()
         return cls(prefix, "".join(groups), suffix)

@@ -149,7 +149,13 @@ def _check_named(rules: Rules, columns: Mapping[str, Column]) -> None:
 
 def _check_chain(chain: Sequence[str], columns: Mapping[str, Column]) -> None:
     for name in chain:
-        if not isinstance(columns[name], Ordered) or isinstance(columns[name], Time):
+        if isinstance(columns[name], Time):
+            conditions = [f"{identifier(a)} <= {identifier(b)}" for a, b in pairwise(chain)]
+            raise SchemaError(
+                f"rules: order names column {name!r}, which holds clock times of any day, and is not learned as a "
+                f"distance; write {' and '.join(map(repr, conditions))} under `require` instead"
+            )
+        if not isinstance(columns[name], Ordered):
             raise SchemaError(
                 f"rules: order names column {name!r}, which is {columns[name].kind}; order takes numbers, dates and times"
             )

@@ -19,6 +19,7 @@ from syntabula._arguments import near
 from syntabula.errors import SchemaError
 from syntabula.table.database import at_hand
 from syntabula.table.rules.instants import compared_columns, given_columns, needs_splitting, objection
+from syntabula.table.rules.reserved_names import reserved_names, told
 
 MOST_CHARACTERS = 20_000
 MOST_NODES = 5_000
@@ -154,7 +155,12 @@ def read_expression(
 
 @lru_cache(maxsize=2048)
 def _read(text: str, names: tuple[str, ...], zoned: frozenset[str], for_zoned: bool) -> Expression:
-    document, node = _parsed(text)
+    try:
+        document, node = _parsed(text)
+    except SchemaError:
+        if reserved := reserved_names(text, names, _parses):
+            raise SchemaError(told(reserved)) from None
+        raise
     nodes = _checked(node)
     for one in nodes:
         if needs_splitting(one, children_of, zoned):
@@ -197,6 +203,14 @@ def _is_comparison(node: Mapping[str, Any]) -> bool:
     if kind == "OPERATOR":
         return detail not in ("OPERATOR_COALESCE", "OPERATOR_NULLIF")
     return kind in ("CONSTANT", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "BETWEEN")
+
+
+def _parses(text: str) -> bool:
+    try:
+        _parsed(text)
+    except SchemaError:
+        return False
+    return True
 
 
 def _parsed(text: str) -> tuple[Any, dict[str, Any]]:

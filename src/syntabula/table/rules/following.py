@@ -186,7 +186,10 @@ def followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
                 _follows(own[rows], codes[rows], code_of) for rows in (slice(TRIED_ROWS), slice(None))
             ):
                 continue
-            expression = _as_values(source, labels, [others[code] for code in code_of.tolist()])
+            values = [others[code] for code in code_of.tolist()]
+            if not (is_often_seen(own) or _is_of_gaps(labels, values)):
+                continue
+            expression = _as_values(source, labels, values)
             if len(expression) <= MOST_CHARACTERS:
                 taken.add(name)
                 yield name, expression
@@ -218,6 +221,20 @@ def rarest(codes: NDArray[np.intp]) -> int:
     return codes.size - int(np.bincount(codes).max())
 
 
+def is_often_seen(codes: NDArray[np.intp]) -> bool:
+    """Return whether values but the most frequent one have enough rows, from which something follows not by chance alone.
+
+    Among settled loans, of which there are few, anything follows from the day of the settlement.
+    """
+    counts = np.bincount(codes)
+    return bool(ROWS_PER_VALUE * (np.count_nonzero(counts) - 1) <= codes.size - int(counts.max()))
+
+
+def _is_of_gaps(labels: list[Any], values: list[Any]) -> bool:
+    """Return whether a value follows from nothing but whether a cell is missing."""
+    return labels[-1] is None and not any(value != values[0] for value in values[:-1])
+
+
 def _follows(own: NDArray[np.intp], codes: NDArray[np.intp], code_of: NDArray[np.intp]) -> bool:
     """Return whether rows with one code of a column have one of another, which is written to each code's place."""
     code_of[own] = codes
@@ -234,6 +251,12 @@ def _as_values(source: str, labels: list[Any], values: list[Any]) -> str:
         if label is not None and value is not None
     ]
     found = f"CASE {column} {' '.join(whens)} END"
-    if labels[-1] is not None or values[-1] is None:
+    if labels[-1] is not None:
+        return found
+    if _is_of_gaps(labels, values):
+        # None of its values needs to be listed.
+        one, none = ("NULL" if value is None else constant(value) for value in (values[0], values[-1]))
+        return f"CASE WHEN {column} IS NULL THEN {none} ELSE {one} END"
+    if values[-1] is None:
         return found
     return f"CASE WHEN {column} IS NULL THEN {constant(values[-1])} ELSE {found} END"

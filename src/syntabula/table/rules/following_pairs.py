@@ -19,9 +19,10 @@ from syntabula.table.rules.following import (
     Cells,
     coded,
     constant,
+    is_often_seen,
     rarest,
 )
-from syntabula.table.schema.columns import Numeric
+from syntabula.table.schema.columns import Column, Numeric
 from syntabula.table.schema.schema import Schema
 
 _MOST_SOURCES = 30
@@ -35,7 +36,9 @@ def pair_followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
     That a cell is missing is a value of each column. Numbers are rather computed from labels than labels from numbers.
     """
     few = coded(cells, schema, _MOST_VALUES)
-    sources = sorted(few, key=lambda name: len(few[name][1]))[:_MOST_SOURCES]
+    # From an amount, such as the total of an order, its parts follow as far as no two totals are alike.
+    labels_of = {n: found for n, found in few.items() if not _is_amount(schema[n])}
+    sources = sorted(labels_of, key=lambda name: len(few[name][1]))[:_MOST_SOURCES]
     rare = {name: rarest(codes) for name, (codes, _) in few.items()}
     found: list[tuple[bool, int, str, tuple[str, str]]] = []
     for pair in combinations(sources, 2):
@@ -50,6 +53,8 @@ def pair_followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
             # By chance a column follows from pairs that hardly repeat, or from any if it is nearly constant.
             if n_pairs * ROWS_PER_VALUE > both.size or rare[name] < n_pairs or len(labels) > n_pairs:
                 continue
+            if not is_often_seen(np.unique(both, return_inverse=True)[1]):
+                continue
             if _follows(both, codes) and not any(_follows(few[n][0], codes) for n in pair):
                 found.append((not isinstance(schema[name], Numeric), n_pairs, name, pair))
     taken: set[str] = set()
@@ -61,6 +66,10 @@ def pair_followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
             taken.add(name)
             used |= {*pair}
             yield name, expression
+
+
+def _is_amount(column: Column) -> bool:
+    return isinstance(column, Numeric) and not column.integer
 
 
 def _follows(own: NDArray[np.intp], codes: NDArray[np.intp]) -> bool:

@@ -21,9 +21,10 @@ from syntabula.table.rules.following import Cells, bands, copies, day_parts, fol
 from syntabula.table.rules.following_days import day_followers
 from syntabula.table.rules.following_pairs import pair_followers
 from syntabula.table.rules.never_together import LEAST_EXPECTED, MOST_CONDITIONS, never_equal, never_together
+from syntabula.table.rules.products import products
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.rules import Rules
-from syntabula.table.schema.columns import Boolean, Categorical, Column, Datetime, Numeric, Ordered
+from syntabula.table.schema.columns import Boolean, Categorical, Column, Datetime, Numeric, Ordered, Time
 from syntabula.table.schema.schema import Schema
 
 _LOOKED_AT = 64
@@ -59,6 +60,12 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
         derive |= following(_without(cells, derive), schema)
     counts = dict(differences(_without(cells, derive), schema, table=table))
     derive |= {name: expression.text for name, expression in counts.items()}
+    # Before columns that would follow from a price and its product.
+    derive |= products(
+        _without(cells, derive),
+        schema,
+        holds=lambda name, text: _holds(Rules(derive={name: text}, provenance="observed"), table, schema),
+    )
     # Only the bounds of numbers are read as those of a distance.
     counted = {frozenset(e.columns) for name, e in counts.items() if isinstance(schema[name], Numeric)}
     for following in (bands, followers):
@@ -194,7 +201,10 @@ def _orders(cells: Cells, schema: Schema) -> tuple[list[list[str]], list[list[st
     kept: list[list[str]] = []
     further: list[list[str]] = []
     for *_, (start, end) in found:
-        if end not in {last for _, last in kept} and len(kept) < _MOST_ORDERS:
+        if isinstance(schema[start], Time):
+            # Clock times have no distances.
+            further.append([start, end])
+        elif end not in {last for _, last in kept} and len(kept) < _MOST_ORDERS:
             kept.append([start, end])
         elif end not in _after(start, [*kept, *further]):
             further.append([start, end])
