@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +217,16 @@ class TestOptions:
         for part in ["teaching", "model", "training"]:
             with pytest.raises(ArgumentError, match=part):
                 method(**{part: 3})
+
+    def test_progress_tells_no_loss_and_that_the_generator_sees_rows_alone(self) -> None:
+        pytest.importorskip("torch")
+        told: list[str] = []
+        few = {"teaching": replace(TEACHING, rounds=1, rows=500), "training": Training(steps=20, batch=64)}
+
+        method(progress=lambda step, done: told.append(step), **few).fit(table(300), SCHEMA)
+
+        assert any(re.match(r"round 1 of 1, train on rows: at most \d+ s left", step) for step in told)
+        assert not any("loss" in step or "train on the records" in step for step in told)
 
     def test_a_plan_names_each_round_and_what_it_costs(self) -> None:
         pytest.importorskip("torch")

@@ -287,9 +287,18 @@ class TeachingLearner:
             return None
 
     def _within(self, progress: Progress, r: int) -> Progress:
-        """Return what tells the progress of a round as a part of all rounds."""
+        """Return what tells the progress of a round as a part of all rounds.
+
+        The loss, which is one of rows, is left out: under a budget it would be taken for one of records.
+        """
         rounds = self.teaching.rounds
-        return lambda step, done: progress(f"round {r + 1} of {rounds}, {step}", (r + done) / rounds)
+
+        def told(step: str, done: float) -> None:
+            _, at_most, seconds = step.partition("at most")
+            left = f": {at_most}{seconds}" if at_most else ""
+            progress(f"round {r + 1} of {rounds}, train on rows{left}", (r + done) / rounds)
+
+        return told
 
 
 def _vote(r: int) -> str:
