@@ -239,6 +239,14 @@ class TestOptions:
         assert sum(step.share for step in plan.steps) == pytest.approx(1)
         assert method().with_options(steps=10_000).plan(SCHEMA, 5000).seconds > plan.seconds
 
+    def test_rounds_share_the_seconds_of_training(self) -> None:
+        pytest.importorskip("torch")
+        long = method().with_options(steps=10**7)
+
+        few, more = (long.with_options(seconds=s).plan(SCHEMA, 5000).seconds for s in (10, 30))
+
+        assert more - few == pytest.approx(20)
+
 
 class TestTeaching:
     def test_teachers_follow_the_number_of_records(self) -> None:
