@@ -162,7 +162,7 @@ class ColumnTrees(LookupModel):
     def _grown(self, records: EncodedTable, column: str, before: Sequence[str], seed: int) -> Tree:
         domain = records.domain
         if not records.n_rows:  # one record of each code tells nothing of the columns before
-            every = np.arange(domain.size(column))
+            every = np.arange(domain.size(column), dtype=code_dtype(domain.size(column)))
             records = EncodedTable(domain, tuple(every if c == column else 0 * every for c in domain))
         return grow(
             records.column(column),
