@@ -85,13 +85,16 @@ class TestRows:
 @pytest.mark.parametrize("kind", QUICK_CASES)
 class TestOddTables:
     @pytest.mark.parametrize("n", [0])
-    def test_next_to_no_rows_and_a_batch_beyond_them(self, kind: str, n: int) -> None:
+    def test_next_to_no_rows_and_a_batch_beyond_them(self, kind: str, n: int, tmp_path: Path) -> None:
         require_library(kind)
         schema = st.draft_schema(table())[0]
 
-        made = quick(kind, 5, allow_observed=True).fit(table(n), schema).sample(50, seed=0)
+        learned = quick(kind, 5, allow_observed=True).fit(table(n), schema)
+        made = learned.sample(50, seed=0)
+        learned.save(tmp_path / "x.syn")
 
         assert len(made) == 50
+        assert st.load(tmp_path / "x.syn").sample(50, seed=0).equals(made)
         assert made["size"].between(table()["size"].min(), table()["size"].max()).all()
 
     def test_one_column(self, kind: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +218,16 @@ class TestOptions:
             with pytest.raises(ArgumentError, match=part):
                 method(**{part: 3})
 
+    def test_progress_tells_no_loss_and_that_the_generator_sees_rows_alone(self) -> None:
+        pytest.importorskip("torch")
+        told: list[str] = []
+        few = {"teaching": replace(TEACHING, rounds=1, rows=500), "training": Training(steps=20, batch=64)}
+
+        method(progress=lambda step, done: told.append(step), **few).fit(table(300), SCHEMA)
+
+        assert any(re.match(r"round 1 of 1, train on rows: at most \d+ s left", step) for step in told)
+        assert not any("loss" in step or "train on the records" in step for step in told)
+
     def test_a_plan_names_each_round_and_what_it_costs(self) -> None:
         pytest.importorskip("torch")
 
@@ -226,6 +238,14 @@ class TestOptions:
         assert rounds[0].share == rounds[1].share
         assert sum(step.share for step in plan.steps) == pytest.approx(1)
         assert method().with_options(steps=10_000).plan(SCHEMA, 5000).seconds > plan.seconds
+
+    def test_rounds_share_the_seconds_of_training(self) -> None:
+        pytest.importorskip("torch")
+        long = method().with_options(steps=10**7)
+
+        few, more = (long.with_options(seconds=s).plan(SCHEMA, 5000).seconds for s in (10, 30))
+
+        assert more - few == pytest.approx(20)
 
 
 class TestTeaching:

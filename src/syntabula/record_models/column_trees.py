@@ -138,8 +138,7 @@ class ColumnTrees(LookupModel):
         order = [*dict.fromkeys((*self.first, *usual_order(domain)))]
         for position, column in enumerate(order):
             progress(f"{TRAIN}: column {position + 1} of {len(order)}", position / len(order))
-            before = order[:position] if records.n_rows else []
-            trees.append(self._grown(records, column, before, seed))
+            trees.append(self._grown(records, column, order[:position], seed))
         # As the records have it: how often rare codes are drawn says nothing of what the others determine.
         exact = replace(self, least_code=1)
         again = determined(
@@ -162,10 +161,11 @@ class ColumnTrees(LookupModel):
 
     def _grown(self, records: EncodedTable, column: str, before: Sequence[str], seed: int) -> Tree:
         domain = records.domain
-        every = np.arange(domain.size(column), dtype=code_dtype(domain.size(column)))
-        target = records.column(column) if records.n_rows else every
+        if not records.n_rows:  # one record of each code tells nothing of the columns before
+            every = np.arange(domain.size(column), dtype=code_dtype(domain.size(column)))
+            records = EncodedTable(domain, tuple(every if c == column else 0 * every for c in domain))
         return grow(
-            target,
+            records.column(column),
             domain.size(column),
             [records.column(c) for c in before],
             [domain.size(c) for c in before],

@@ -79,7 +79,7 @@ class LatentTreeFit:
         for column, parent in enumerate(parents):
             states_of = first[column][table[:, column]]
             if parent < 0:
-                moves[column, 0] = states_of.mean(0)
+                moves[column, 0] = states_of.sum(0) / max(len(table), 1)
             else:
                 moves[column] = first[parent][table[:, parent]].T @ states_of / max(len(table), 1)
         # Equal states would stay equal.

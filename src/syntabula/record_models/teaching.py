@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -184,7 +184,7 @@ class TeachingLearner:
     Attributes:
         teaching: How it is taught.
         model: The generator. It is trained on generated rows alone, never on records.
-        training: How.
+        training: How; its seconds are those of all rounds together, the votes' own aside.
         seed: Of all that is drawn in training. No privacy rests on it.
 
     Raises:
@@ -210,11 +210,21 @@ class TeachingLearner:
         """The kind of the generator."""
         return self.model.kind
 
+    @property
+    def _round(self) -> Training:
+        """How the generator is trained in each round."""
+        seconds = self.training.seconds
+        return (
+            self.training
+            if seconds is None
+            else replace(self.training, seconds=seconds / self.teaching.rounds)
+        )
+
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         teaching, cells = self.teaching, sum(domain.sizes)
         labels = min(teaching.labels, teaching.rows)
-        trained = self.model.training_cost(domain, max(n_rows, teaching.rows), self.training)
+        trained = self.model.training_cost(domain, max(n_rows, teaching.rows), self._round)
         # Products of rows, the student's kernel, what each row has in common with each teacher, records by teacher.
         numbers = labels * (3 * max(labels, 4096) + teaching.teachers_for(n_rows)) + n_rows * len(domain)
         cost = FitCost(trained.memory_mb + numbers * 8 / 2**20, trained.seconds)
@@ -282,14 +292,23 @@ class TeachingLearner:
     ) -> Model | None:
         """Return a generator of rows like those of a round; None if its training came to no numbers."""
         try:
-            return self.model.trained(domain, one_way, rows, self.training, progress, seed=self.seed + r)
+            return self.model.trained(domain, one_way, rows, self._round, progress, seed=self.seed + r)
         except TrainingError:
             return None
 
     def _within(self, progress: Progress, r: int) -> Progress:
-        """Return what tells the progress of a round as a part of all rounds."""
+        """Return what tells the progress of a round as a part of all rounds.
+
+        The loss, which is one of rows, is left out: under a budget it would be taken for one of records.
+        """
         rounds = self.teaching.rounds
-        return lambda step, done: progress(f"round {r + 1} of {rounds}, {step}", (r + done) / rounds)
+
+        def told(step: str, done: float) -> None:
+            _, at_most, seconds = step.partition("at most")
+            left = f": {at_most}{seconds}" if at_most else ""
+            progress(f"round {r + 1} of {rounds}, train on rows{left}", (r + done) / rounds)
+
+        return told
 
 
 def _vote(r: int) -> str:

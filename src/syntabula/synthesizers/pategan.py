@@ -43,7 +43,8 @@ class PATEGAN(RecordTrained):
     Attributes:
         teaching: How teachers teach the student, and the student the generator.
         model: The generator.
-        training: How the generator is trained on its own rows.
+        training: How the generator is trained on its own rows. Its `seconds` are those of all rounds together; the votes
+            take theirs beside, as `plan` says.
 
     Examples:
         >>> import syntabula
