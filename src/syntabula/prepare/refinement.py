@@ -44,6 +44,7 @@ ROUND_NUMBERS = tuple(Fraction(10) ** k * part for k in range(6, -7, -1) for par
 """1,000,000 and half of it, 100,000 and half of it, and so on."""
 
 _PARTS_OF_A_DAY = (24 * 3600, 3600, 900, 60, 1)
+_PARTS_OF_A_GAP = (24 * 3600, 3600, 900, 300, 60, 1)
 MOST_VALUES = 0.6
 """Share of the values that must be multiples of a step for atoms to be sought among these alone."""
 
@@ -66,7 +67,9 @@ def steps_of(column: Ordered) -> tuple[Fraction, ...]:
     Each is a multiple of the next. They are none if no number is rounder than another, as for days.
     """
     lower, upper, integer = column.span()
-    if isinstance(column, Numeric):
+    if length := getattr(column, "part_of_a_day", 0):
+        steps = [Fraction(second * 10**6, length) for second in _PARTS_OF_A_GAP]
+    elif isinstance(column, Numeric):
         steps = [number / column.unit for number in ROUND_NUMBERS]
     elif isinstance(column, Datetime | Time):
         unit = Fraction(MICROSECONDS[column.resolution], 10**6)
@@ -192,6 +195,7 @@ _STEPS: Mapping[Part, str] = {
     "atoms": "find the frequent values of {!r}",
     "bins": "fit the bins of {!r}",
     "rhythm": "find the rhythm of {!r}",
+    "ends": "count the days and times at the end of {!r}",
     "spread": "spread within the bins of {!r}",
 }
 
