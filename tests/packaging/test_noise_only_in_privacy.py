@@ -31,6 +31,7 @@ MAY_DRAW = {
     # And to count the bins of models that know no marginals.
     "synthesizers/fitted_rhythms": "numpy.random",
     "synthesizers/fitted_lifts": "numpy.random",
+    "synthesizers/fitted_ends": "numpy.random",
     # Public example tables are simulated; they hold nobody's data.
     "datasets": "numpy.random",
     # Synthetic columns are shuffled for a comparison: post-processing as well.

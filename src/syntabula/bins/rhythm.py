@@ -179,7 +179,7 @@ class RhythmOfDays:
         low, high = index[rows], index[rows] + 1
         masses = ends[low] + (ends[high] - ends[low]) * rng.random(rows.size)
         # Parts of a day on either side may lie half in the bin.
-        drawn[rows] = np.clip(self._points(masses, rng), edges[low], edges[high] - 1)
+        drawn[rows] = np.clip(self.at(masses, rng), edges[low], edges[high] - 1)
         return drawn
 
     def near(self, points: NDArray[np.int64], rng: np.random.Generator, *, days: int) -> NDArray[np.int64]:
@@ -187,7 +187,7 @@ class RhythmOfDays:
         day, _, _ = self.days.places(points)
         first = self.before_days[np.maximum(day - days, 0)]
         last = self.before_days[np.minimum(day + days + 1, self.days.size)]
-        return self._points(first + (last - first) * rng.random(day.size), rng)
+        return self.at(first + (last - first) * rng.random(day.size), rng)
 
     def masses(self, bins: Bins) -> NDArray[np.float64]:
         """Return how likely values of each bin are, up to a common factor [bins]."""
@@ -209,7 +209,7 @@ class RhythmOfDays:
         found: NDArray[np.float64] = np.divide(shares, held, out=parts.shares.copy(), where=held > 0)
         return found
 
-    def _points(self, masses: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def at(self, masses: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Return the points before which these masses lie [n]."""
         days = self.days
         day = np.clip(np.searchsorted(self.before_days, masses, side="right") - 1, 0, days.size - 1)

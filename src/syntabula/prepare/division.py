@@ -71,6 +71,7 @@ def prepare(
             asks_atoms=column.atoms is None,
             asks_roundness=bool(steps_of(column)),
             asks_rhythm=column.has_days,
+            asks_ends=_asks_ends(column),
         )
         for name, column in refined.items()
     }
@@ -118,6 +119,16 @@ def prepare(
         failing=sum("atoms" in asked and _may_fail(refined.get(name)) for name, asked in parts.items()),
     )
     return replace(prepared, lifts=_lift_shares(prepared))
+
+
+def _asks_ends(column: Ordered) -> bool:
+    """Return whether a column is a distance between times whose ends may keep to some of these."""
+    if not hasattr(column, "end"):
+        return False
+    # Few tables have one.
+    from syntabula.table.schema.gaps import timed_end
+
+    return timed_end(column) is not None
 
 
 def _lift_shares(prepared: Preparation) -> dict[str, Fraction]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy as np
 from syntabula.bins.uniform import integer_dtype
 from syntabula.marginals.sorted_points import CUTS_AHEAD, CodeFold, as_cuts, halving_cuts
 from syntabula.prepare.atoms import MOST_POINTS, candidates, n_candidates, needs_delta
-from syntabula.prepare.preprocessing import Preprocessing
+from syntabula.prepare.preprocessing import Part, Preprocessing
 from syntabula.prepare.refinement import CELLS, LEVELS, code_of_levels, steps_of
-from syntabula.table.parts.points import Expected
+from syntabula.table.parts.points import Expected, ExpectedEnds
 from syntabula.table.schema.columns import Ordered
+from syntabula.table.schema.gaps import timed_end
 
 
 def expected_of(column: Ordered, settings: Preprocessing) -> Expected:
@@ -45,3 +47,22 @@ def expected_of(column: Ordered, settings: Preprocessing) -> Expected:
         end for p in column.declared_atoms for end in (p, p + 1 if integer else math.nextafter(p, math.inf))
     ]
     return Expected(column, as_cuts(cuts, kind), codes, shares=seeks and needs_delta(lower, upper, integer))
+
+
+def expected_ends(
+    parts: Mapping[str, Sequence[Part]], columns: Mapping[str, Ordered]
+) -> dict[str, ExpectedEnds]:
+    """Return what is asked of the ends of distances between times, by the distance's name.
+
+    Args:
+        parts: What is found of each column.
+        columns: The columns.
+    """
+    found = {}
+    for name, column in columns.items():
+        end = timed_end(column)
+        if "ends" in parts[name] and end is not None:
+            from syntabula.prepare.ends import end_folds
+
+            found[name] = ExpectedEnds(end, np.zeros(0, np.int64), end_folds(end), shares=False)
+    return found

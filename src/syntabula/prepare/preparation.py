@@ -20,10 +20,10 @@ from syntabula.prepare.preprocessing import (
     Part,
     Preprocessing,
     RareCategories,
-    budget_rice,
     divided,
     lift_step,
     type_step,
+    usual_bins,
 )
 from syntabula.prepare.refinement import OrderedCodes, Refinement, step_of
 from syntabula.privacy.budget import Budget
@@ -37,6 +37,7 @@ from syntabula.table.schema.schema import Schema, completed, is_whole
 
 if TYPE_CHECKING:
     from syntabula.marginals.recoding import Recoding
+    from syntabula.prepare.ends import EndCounts
     from syntabula.privacy.doors.tables import Curator
     from syntabula.privacy.ledger import Ledger
     from syntabula.privacy.noise import NoiseSource
@@ -288,6 +289,7 @@ class Preparation:
         progress: Progress,
         units: RecordUnits | None = None,
         cut_off: dict[str, float] | None = None,
+        ends: dict[str, EndCounts] | None = None,
     ) -> Codec:
         """Find the undeclared domains, then the bins, and return the codec.
 
@@ -300,6 +302,7 @@ class Preparation:
             progress: Called with the name of a step and the fraction done.
             units: Whom the rows are about; None where each is about somebody else.
             cut_off: Gets the noisy fraction of the values beyond the bounds of a column that were found.
+            ends: Gets the noisy counts of the ends of distances between times.
 
         Raises:
             PrivateDomainError: If noise hides the bounds of most columns that need bounds, or everything.
@@ -356,6 +359,10 @@ class Preparation:
                     noise=noise,
                 )
                 codes[name] = refinement.codes(found_values.columns[name])
+                if ends is not None and refinement.shares["ends"]:
+                    from syntabula.prepare.ends import EndCounts, ends_in
+
+                    ends[name] = EndCounts.of(column, ends_in(found_values, name), refinement)
         return Codec.plan(
             schema,
             bins=most_bins,
@@ -368,13 +375,14 @@ class Preparation:
 
     def counted_columns(self, parts: RawParts, schema: Schema) -> CountedColumns:
         """Return the values of the columns whose bins depend on them, by one pass that reads no others."""
-        from syntabula.prepare.expected import expected_of
+        from syntabula.prepare.expected import expected_ends, expected_of
         from syntabula.table.parts.points import CountedColumns, columns_of
 
         ordered = {n: c for n in self.refinements if isinstance(c := schema[n], Ordered)}
         if not ordered:
             return CountedColumns({})
-        return columns_of(parts, {n: expected_of(c, self.settings) for n, c in ordered.items()})
+        expected = {n: expected_of(c, self.settings) for n, c in ordered.items()}
+        return columns_of(parts, expected, expected_ends(self.parts, ordered))
 
     def _unit_sizes(self, units: RecordUnits | None, ledger: Ledger, noise: NoiseSource) -> UnitSizes | None:
         """Count the units by their number of rows, so that synthetic ones have as many."""
@@ -387,13 +395,3 @@ class Preparation:
         answer = every.histogram(range(1, most + 2), share=self.units, step=_UNITS_STEP)
         total = max(float(answer.values.sum()), 1.0)
         return UnitSizes.of(project_simplex(answer.values, total).tolist())
-
-
-def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: float) -> int:
-    """Return the number of bins of columns that do not state their own, from a public or released number of rows."""
-    if bins != "auto":
-        return bins
-    discretizer = settings.fitted
-    return (
-        budget_rice(n_rows, budget.epsilon) if discretizer is None else discretizer.auto_count(budget, n_rows)
-    )

@@ -123,6 +123,16 @@ def budget_rice(n_estimated: float, epsilon: float) -> int:
     return min(max(LEAST_BINS, wanted), MOST_BINS)
 
 
+def usual_bins(settings: Preprocessing, bins: BinCount, budget: Budget, n_rows: float) -> int:
+    """Return the number of bins of columns that do not state their own, from a public or released number of rows."""
+    if bins != "auto":
+        return bins
+    discretizer = settings.fitted
+    return (
+        budget_rice(n_rows, budget.epsilon) if discretizer is None else discretizer.auto_count(budget, n_rows)
+    )
+
+
 def is_worth_fitting(lower: float, upper: float, *, integer: bool, count: int) -> bool:
     """Return whether a domain has more values than bins; otherwise each value gets its own bin at no cost."""
     return lower < upper and count > 1 and not (integer and int(upper) - int(lower) + 1 <= count)
@@ -183,8 +193,8 @@ LIFTS_SHARE, MOST_LIFTS_SHARE = Fraction(1, 50), Fraction(3, 50)
 """Fraction of what preparing leaves for what the hours and weekdays of a column tell of others, and for all columns."""
 TIMES_SHARE = Fraction(1, 32)
 """Fraction that tells days and times from other texts: these are nearly all cells or none, which takes little."""
-Part = Literal["roundness", "atoms", "bins", "rhythm", "spread"]
-_WEIGHTS: Mapping[Part, int] = {"roundness": 1, "atoms": 4, "bins": 3, "rhythm": 3, "spread": 3}
+Part = Literal["roundness", "atoms", "bins", "rhythm", "ends", "spread"]
+_WEIGHTS: Mapping[Part, int] = {"roundness": 1, "atoms": 4, "bins": 3, "rhythm": 3, "ends": 3, "spread": 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,7 +297,12 @@ class Preprocessing:
         return self.fitted is None or self.fitted.is_free
 
     def parts(
-        self, *, asks_atoms: bool = True, asks_roundness: bool = True, asks_rhythm: bool = False
+        self,
+        *,
+        asks_atoms: bool = True,
+        asks_roundness: bool = True,
+        asks_rhythm: bool = False,
+        asks_ends: bool = False,
     ) -> tuple[Part, ...]:
         """Return what is found of an ordered column, of all that costs anything.
 
@@ -295,12 +310,14 @@ class Preprocessing:
             asks_atoms: Whether its atoms are not declared.
             asks_roundness: Whether some of its values are rounder than others.
             asks_rhythm: Whether it has days, some of which may be more frequent than others.
+            asks_ends: Whether it is a distance between times whose ends may keep to some of these.
         """
         asked: dict[Part, bool] = {
             "roundness": self.finds_roundness and asks_roundness,
             "atoms": self.finds_atoms and asks_atoms,
             "bins": not self._is_free,
             "rhythm": self.finds_roundness and asks_rhythm,
+            "ends": self.finds_roundness and asks_ends,
             "spread": self.within == "normal",
         }
         return tuple(part for part, is_asked in asked.items() if is_asked)

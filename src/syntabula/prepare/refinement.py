@@ -66,7 +66,9 @@ def steps_of(column: Ordered) -> tuple[Fraction, ...]:
     Each is a multiple of the next. They are none if no number is rounder than another, as for days.
     """
     lower, upper, integer = column.span()
-    if isinstance(column, Numeric):
+    if length := getattr(column, "part_of_a_day", 0):
+        steps = [Fraction(second * 10**6, length) for second in _PARTS_OF_A_DAY]
+    elif isinstance(column, Numeric):
         steps = [number / column.unit for number in ROUND_NUMBERS]
     elif isinstance(column, Datetime | Time):
         unit = Fraction(MICROSECONDS[column.resolution], 10**6)
@@ -192,6 +194,7 @@ _STEPS: Mapping[Part, str] = {
     "atoms": "find the frequent values of {!r}",
     "bins": "fit the bins of {!r}",
     "rhythm": "find the rhythm of {!r}",
+    "ends": "count the days and times at the end of {!r}",
     "spread": "spread within the bins of {!r}",
 }
 

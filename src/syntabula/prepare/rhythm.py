@@ -101,7 +101,7 @@ class RhythmSearch:
             by_minute = self._count(
                 clock.mapped(lambda codes: codes % days.cells), days.cells, parts["minutes"]
             )
-            minutes = tuple(_minutes(by_minute, hours.sum(axis=0), expected, total).ravel().tolist())
+            minutes = tuple(minutes_of(by_minute, hours.sum(axis=0), expected, total).ravel().tolist())
         return Rhythm(*factors, tuple(hours.ravel().tolist()), minutes)
 
     def _count(self, codes: CountedPoints, size: int, part: Fraction) -> NoisyVector:
@@ -119,7 +119,7 @@ def _hours(
         expected: Share of each hour, as far as it is known [24].
         total: Number of rows.
     """
-    given = _NoisyCells(counted.values.reshape(WEEKDAYS, HOURS), counted.sigma)
+    given = NoisyCells(counted.values.reshape(WEEKDAYS, HOURS), counted.sigma)
     hours = _shares(given.sums(0), expected, total)
     apart = weekdays[:, None] * hours
     both = _shares(given, apart, total)
@@ -128,7 +128,7 @@ def _hours(
     return np.where(held > 0, both * weekdays[:, None] / np.where(held > 0, held, 1.0), apart)
 
 
-def _minutes(
+def minutes_of(
     counted: NoisyVector, hours: NDArray[np.float64], expected: NDArray[np.float64], total: float
 ) -> NDArray[np.float64]:
     """Return how likely each minute is within its hour [24, 60], up to a common factor.
@@ -151,14 +151,14 @@ def _minutes(
     by_minute = rest.sum(axis=0)
     if by_minute.sum() > 0:
         known = by_minute / by_minute.sum()
-        sums = _NoisyCells(np.where(own, 0.0, given), counted.sigma).sums(0)
+        sums = NoisyCells(np.where(own, 0.0, given), counted.sigma).sums(0)
         found = _shares(sums, known, float(by_minute.sum()))
         rest = rest * np.divide(found, known, out=np.zeros(60), where=known > 0)
     return np.where(own, given, rest)
 
 
 @dataclass(frozen=True, eq=False)
-class _NoisyCells:
+class NoisyCells:
     """Noisy counts of any shape, or sums of them.
 
     Attributes:
@@ -169,13 +169,13 @@ class _NoisyCells:
     values: NDArray[np.float64]
     sigma: float
 
-    def sums(self, axis: int) -> _NoisyCells:
+    def sums(self, axis: int) -> NoisyCells:
         """Return the sums along an axis."""
-        return _NoisyCells(self.values.sum(axis=axis), self.sigma * self.values.shape[axis] ** 0.5)
+        return NoisyCells(self.values.sum(axis=axis), self.sigma * self.values.shape[axis] ** 0.5)
 
 
 def _shares(
-    counted: _NoisyCells | NoisyVector, expected: NDArray[np.float64], total: float
+    counted: NoisyCells | NoisyVector, expected: NDArray[np.float64], total: float
 ) -> NDArray[np.float64]:
     """Return shares of all rows from noisy counts, drawn towards expected shares.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
@@ -48,12 +48,13 @@ from syntabula.synthesizers.settings import Learner, RestrictedLearner, Settings
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawTable
-from syntabula.table.rules.at_work import learned_part, row_rules
+from syntabula.table.rules.at_work import learned_part, row_rules, with_found
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema, check_declared, is_whole
 
 if TYPE_CHECKING:
     from syntabula.models.base import Model
+    from syntabula.prepare.ends import EndCounts
     from syntabula.privacy.journal import Journal
     from syntabula.table.files.delimited import DelimitedFile
     from syntabula.table.rules.row_rules import RowRules
@@ -212,8 +213,17 @@ def fit_table(
     raw = table if isinstance(table, RawTable) else columns
     assert raw is not None
     cut_off: dict[str, float] = {}
+    ends: dict[str, EndCounts] = {}
     codec = prepared.codec(
-        raw, schema, ledger, noise, counted=counted, progress=preparing, units=units, cut_off=cut_off
+        raw,
+        schema,
+        ledger,
+        noise,
+        counted=counted,
+        progress=preparing,
+        units=units,
+        cut_off=cut_off,
+        ends=ends,
     )
     tell_of_found(codec.schema, found, is_exact=is_exact, has_units=units is not None)
     if not is_whole(schema) or prepared.finds_atoms:
@@ -267,6 +277,10 @@ def fit_table(
         codec = lifts.found(codec, model)
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
+    if rules is not None and ends:
+        from syntabula.synthesizers.fitted_ends import with_ends
+
+        codec = with_ends(codec, model, rules, ends)
     if any(isinstance(c, Identifier) and c.pattern for c in codec.schema.columns.values()):
         from syntabula.synthesizers.own_keys import with_own_keys
 
@@ -275,7 +289,7 @@ def fit_table(
         assert isinstance(table, RawTable)
         judging.judge(table, codec, model, ledger, noise)
     ledger.require_all_replayed()
-    whole = None if rules is None or declared is None else _with_found(rules, declared, codec.schema, names)
+    whole = None if rules is None or declared is None else with_found(rules, declared, codec.schema, names)
     released = codec.schema if whole is None else whole.schema
     types_read = keys_read or (table.origin.is_text and not types_found and bool(found))
     return Release(
@@ -309,18 +323,6 @@ def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:
     from syntabula.table.rules.impossible import possible_cells
 
     return learner.with_possible({found.clique: found.cells for found in possible_cells(rules, codec)})
-
-
-def _with_found(rules: RowRules, declared: Schema, learned: Schema, names: Iterable[str]) -> RowRules:
-    """Return the rules with a schema of whole rows, in the table's order, with the domains that were found."""
-    if is_whole(declared):
-        return rules
-    # Derived columns may be absent from the table.
-    whole = dict.fromkeys([*names, *declared])
-    columns = {name: declared[name] if name in declared else learned[name] for name in whole}
-    found = row_rules(replace(declared, columns=columns, others=None))
-    assert found is not None
-    return found
 
 
 def _opened_journal(method: Settings) -> AbstractContextManager[Journal | None]:

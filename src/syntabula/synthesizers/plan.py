@@ -13,7 +13,8 @@ from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.parts import HELD_VALUES
 from syntabula.prepare.division import prepare
-from syntabula.prepare.preparation import Preparation, usual_bins
+from syntabula.prepare.preparation import Preparation
+from syntabula.prepare.preprocessing import usual_bins
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.pricing import enough, standard_deviation, whole_count
 from syntabula.privacy.statement import folded
@@ -74,8 +75,7 @@ class Plan:
         n_rows: Assumed number of rows (public or guessed, never read off the data).
         table_mb: Memory for the table itself, raw and encoded; of a table in parts, for what is held of it at once.
         passes: How often a table in parts is read at least; None for a table in memory.
-        read_again: How many of its columns may have so many values that they are read once more, or several times if they
-            are not declared.
+        read_again: How many of its columns may have so many values that they are read again, some several times.
         steps: The steps in order.
         choice: The method that `method` chose by what is known before values are read; None if it chooses none, or
             by released values too.

@@ -14,6 +14,7 @@ from syntabula.bins.uniform import UniformBins
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.models.base import Model
 from syntabula.synthesizers.completion import Completion, cells_in, objections
+from syntabula.synthesizers.drawn_ends import DrawnEnds
 from syntabula.synthesizers.ruled_rows import place
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column, present_cells
@@ -167,6 +168,8 @@ class RuledCompletion:
         for name, distance in self.near.items():
             told = _told(self.rules.compiled.distances[name], given) | given[name].missing
             place(drawn, {name: cells_in(distance, rows)}, *[np.flatnonzero(told)] * 2)
+        ends = DrawnEnds(self.rules, self.learned.codec)
+        drawn = ends(drawn, rng, {*self.learned.columns, *self.near})
         columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
         if moves:
             anchored = self._nearby(drawn, columns, given, rng, from_afar=True)

@@ -31,9 +31,9 @@ def satisfying(
         A function that estimates how many original records satisfy them, the draw, and a check of a number of rows,
         which raises ArgumentError or warns as `SatisfyingRows.check`.
     """
-    plain, computed = _split(rules, codec, where)
+    plain, computed, stated = _split(rules, codec, where)
     rows = SatisfyingRows.of(codec, model, plain) if plain else None
-    ruled = _ruled(rules, codec, model, rows, computed)
+    ruled = _ruled(rules, codec, model, rows, computed, stated)
 
     def check(n: int) -> None:
         if rows is not None:
@@ -44,24 +44,30 @@ def satisfying(
 
 def probability(rules: RowRules, codec: Codec, model: Model, where: object) -> float:
     """Return the probability that a row satisfies conditions, estimated from drawn rows where rules matter."""
-    plain, computed = _split(rules, codec, where)
+    plain, computed, stated = _split(rules, codec, where)
     own = SatisfyingRows.of(codec, model, plain) if plain else None
     among = own.restricted.probability if own else 1.0
     if not among:
         return 0.0
-    within = _kept(_ruled(rules, codec, model, own, computed))
-    whole = _kept(_ruled(rules, codec, model, None, {}))
+    within = _kept(_ruled(rules, codec, model, own, computed, stated))
+    whole = _kept(_ruled(rules, codec, model, None, {}, {}))
     return min(1.0, among * within / whole) if whole else 0.0
 
 
 def _ruled(
-    rules: RowRules, codec: Codec, model: Model, rows: SatisfyingRows | None, computed: Mapping[str, Allowed]
+    rules: RowRules,
+    codec: Codec,
+    model: Model,
+    rows: SatisfyingRows | None,
+    computed: Mapping[str, Allowed],
+    stated: Mapping[str, Allowed],
 ) -> RuledRows:
     """Return rows within the rules, of those that satisfy conditions on learned columns, if there are such."""
     draw, conditioned = _drawn(codec, model), tuple[str, ...]()
     if rows is not None:
         draw, conditioned = rows.draw, tuple(rows.conditions.weights)
-    return RuledRows(rules, codec, model, draw, conditioned, _wanted(rules, computed), tuple(computed))
+    wanted = _wanted(rules, computed)
+    return RuledRows(rules, codec, model, draw, conditioned, stated, wanted, tuple(computed))
 
 
 def _kept(rows: RuledRows) -> float:
@@ -70,8 +76,11 @@ def _kept(rows: RuledRows) -> float:
     return rows.kept / rows.tried
 
 
-def _split(rules: RowRules, codec: Codec, where: object) -> tuple[dict[str, Any], dict[str, Allowed]]:
-    """Return the conditions on columns that were learned as they are, and those on computed columns."""
+def _split(
+    rules: RowRules, codec: Codec, where: object
+) -> tuple[dict[str, Any], dict[str, Allowed], dict[str, Allowed]]:
+    """Return the conditions on columns that were learned as they are, those on computed columns, and those of the
+    former that are stated, and not implied by the latter."""
     if not isinstance(where, Mapping):
         raise refusal(
             "where", "a dictionary from columns to allowed values, such as {'sex': 'Female'}", where
@@ -89,7 +98,11 @@ def _split(rules: RowRules, codec: Codec, where: object) -> tuple[dict[str, Any]
     implied = [
         found(rules, *item) for item in computed.items() for found in (implied_start, implied_distance)
     ]
-    return dict(filter(None, implied)) | plain, computed
+    return (
+        dict(filter(None, implied)) | plain,
+        computed,
+        {name: allowed(name, columns[name], condition) for name, condition in plain.items()},
+    )
 
 
 def _drawn(codec: Codec, model: Model) -> Draw:

@@ -21,9 +21,11 @@ from syntabula.errors import ResourceError, RuleWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
+from syntabula.synthesizers.drawn_ends import DrawnEnds
 from syntabula.synthesizers.lost_groups import Groups
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
+from syntabula.table.coding.conditions import Allowed
 from syntabula.table.raw import RawColumn, RepeatedTexts, joined, joined_beside
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
@@ -52,6 +54,7 @@ class RuledRows:
         model: The release's model, which says which codes are merged.
         learned: Draws decoded rows of the learned columns, from one position up to another.
         conditioned: Columns whose values satisfy conditions, and therefore stay as they were drawn.
+        stated: Those conditions on them that a user states, and rules do not imply.
         wanted: Returns which completed rows satisfy the other conditions; None if there are none.
         computed: Columns with these conditions, which rules compute or which are learned as distances.
         tried: Number of rows drawn so far.
@@ -65,6 +68,7 @@ class RuledRows:
     model: Model
     learned: Draw
     conditioned: Collection[str] = ()
+    stated: Mapping[str, Allowed] = field(default_factory=dict)
     wanted: Wanted | None = None
     computed: Collection[str] = ()
     tried: int = 0
@@ -98,7 +102,7 @@ class RuledRows:
         self, n_rows: int, rng: np.random.Generator
     ) -> tuple[dict[str, RawColumn], NDArray[np.bool_]]:
         """Draw rows of the whole model and complete them; return them, and which satisfy rules and conditions."""
-        learned = self.learned(0, n_rows, rng)
+        learned = self._ends(self.learned(0, n_rows, rng), rng, allowed=self.stated)
         columns, kept, broken = self.rules.completed(learned, n_rows, rng)
         for _ in range(_MOST_REDRAWS):
             rows = np.flatnonzero(~kept)
@@ -138,7 +142,11 @@ class RuledRows:
         for name in names:
             within = self.codec.within(name)
             found[name] = decode_column(columns[name], table.column(name), bins.get(name), within, rng)
-        return found
+        return self._ends(found, rng, allowed=self.stated)
+
+    @cached_property
+    def _ends(self) -> Callable[..., dict[str, RawColumn]]:
+        return DrawnEnds(self.rules, self.codec)
 
     @cached_property
     def _deciding(self) -> set[str]:

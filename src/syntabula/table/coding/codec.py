@@ -32,6 +32,7 @@ from syntabula.table.schema.columns import Column, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from syntabula.bins.ends import EndTimes
     from syntabula.bins.lift import Lifts
     from syntabula.bins.rhythm import Rhythm, RhythmOfDays
     from syntabula.table.coding.unit_sizes import UnitSizes
@@ -54,6 +55,7 @@ class Codec:
         rhythms: Which weekdays and times of day are frequent in some columns of days and times.
         unit_sizes: How many rows synthetic units have, if the schema names a unit; one each by default.
         lifts: How much more frequent these are beside some codes of another column.
+        ends: At which days and times the ends of some distances between times lie.
         own_keys: Number that decides, with a row's position, which key of a pattern it gets, so that no other release
             has the same; 0 in releases of earlier versions, which share them.
 
@@ -68,6 +70,7 @@ class Codec:
     rhythms: Mapping[str, Rhythm] = field(default_factory=dict, repr=False)
     unit_sizes: UnitSizes | None = None
     lifts: Mapping[str, Lifts] = field(default_factory=dict, repr=False)
+    ends: Mapping[str, EndTimes] = field(default_factory=dict, repr=False)
     own_keys: int = field(default=0, repr=False)
     domain: Domain = field(init=False, repr=False, compare=False)
 
@@ -102,6 +105,9 @@ class Codec:
         apart = {n: c.n_apart for n, c in self._learned().items() if c.n_apart}
         object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes), apart))
         object.__setattr__(self, "lifts", MappingProxyType(dict(self.lifts)))
+        object.__setattr__(self, "ends", MappingProxyType(dict(self.ends)))
+        for name, ends in self.ends.items():
+            ends.check(self.bins[name])
         for name, lifts in self.lifts.items():
             fitting = all(len(x.groups) == sizes.get(x.column) and x.column != name for x in lifts.lifts)
             if name not in self.rhythms or not fitting:
@@ -310,10 +316,11 @@ class Codec:
         cuts = {n: list(b.cuts) for n, b in self.bins.items()}
         spreads = {n: [list(s.means), list(s.deviations)] for n, s in self.spreads.items()}
         rounds = {n: [list(map(str, r.steps)), list(r.shares)] for n, r in self.roundness.items()}
-        rhythms = {n: asdict(rhythm) for n, rhythm in self.rhythms.items()}
         sizes = None if self.unit_sizes is None else list(self.unit_sizes.shares)
-        lifts = {n: asdict(of_times) for n, of_times in self.lifts.items()}
-        optional = dict(zip(_OPTIONAL, (spreads, rounds, rhythms, sizes, lifts, self.own_keys), strict=True))
+        of_times: tuple[Mapping[str, Any], ...] = (self.rhythms, self.lifts, self.ends)
+        rhythms, lifts, ends = ({n: asdict(facts) for n, facts in one.items()} for one in of_times)
+        found = (spreads, rounds, rhythms, sizes, lifts, ends, self.own_keys)
+        optional = dict(zip(_OPTIONAL, found, strict=True))
         stated = {key: value for key, value in optional.items() if value}
         return {"schema": self.schema.to_json(), "cuts": cuts, **stated}
 
@@ -343,7 +350,7 @@ class Codec:
             read = msgspec.convert(document.get("spreads", {}), dict[str, tuple[list[float], list[float]]])
             rounds = msgspec.convert(document.get("roundness", {}), dict[str, tuple[list[str], list[float]]])
             roundness = {n: Roundness(tuple(map(_fraction, s)), tuple(w)) for n, (s, w) in rounds.items()}
-            rhythms, lifts = _rhythms(document.get("rhythms", {}), document.get("lifts", {}))
+            rhythms, lifts, ends = _rhythms(*(document.get(k, {}) for k in ("rhythms", "lifts", "ends")))
             shares = msgspec.convert(document.get("unit_sizes"), tuple[float, ...] | None)
             own_keys = msgspec.convert(document.get("own_keys", 0), Annotated[int, msgspec.Meta(ge=0)])
         except (msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
@@ -358,7 +365,7 @@ class Codec:
 
             sizes = UnitSizes(shares)
         spreads = {n: Spread(tuple(m), tuple(d)) for n, (m, d) in read.items()}
-        return cls(schema, bins, spreads, roundness, rhythms, sizes, lifts, own_keys)
+        return cls(schema, bins, spreads, roundness, rhythms, sizes, lifts, ends, own_keys)
 
     def outcomes(self) -> dict[str, str]:
         """Return what happens to a cell of each column that holds no value of its domain, by the declaration alone."""
@@ -368,14 +375,18 @@ class Codec:
         return {n: c for n, c in self.schema.columns.items() if c.is_learned}
 
 
-def _rhythms(rhythms: Any, lifts: Any) -> tuple[dict[str, Rhythm], dict[str, Lifts]]:
-    """Read stored rhythms and lifts; raises ValidationError or SchemaError for anything else."""
-    if not rhythms and not lifts:
-        return {}, {}
+def _rhythms(
+    rhythms: Any, lifts: Any, ends: Any
+) -> tuple[dict[str, Rhythm], dict[str, Lifts], dict[str, EndTimes]]:
+    """Read stored rhythms, lifts and ends; raises ValidationError or SchemaError for anything else."""
+    if not rhythms and not lifts and not ends:
+        return {}, {}, {}
+    from syntabula.bins.ends import EndTimes
     from syntabula.bins.lift import Lifts
     from syntabula.bins.rhythm import Rhythm
 
-    return msgspec.convert(rhythms, dict[str, Rhythm]), msgspec.convert(lifts, dict[str, Lifts])
+    told = msgspec.convert(lifts, dict[str, Lifts]), msgspec.convert(ends, dict[str, EndTimes])
+    return msgspec.convert(rhythms, dict[str, Rhythm]), *told
 
 
 def _fraction(text: str) -> Fraction:
@@ -385,5 +396,5 @@ def _fraction(text: str) -> Fraction:
     return Fraction(text)
 
 
-_OPTIONAL = ("spreads", "roundness", "rhythms", "unit_sizes", "lifts", "own_keys")
+_OPTIONAL = ("spreads", "roundness", "rhythms", "unit_sizes", "lifts", "ends", "own_keys")
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)

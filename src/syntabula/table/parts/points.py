@@ -60,38 +60,58 @@ class Expected:
         return BoundedFold(DistinctFold(self.kind), asked, self.most)
 
 
+class ExpectedEnds(Expected):
+    """The same of the ends of a distance between times; `column` declares the end."""
+
+    @property
+    def points(self) -> Callable[[RawColumn], NDArray[Any]]:
+        """The function from the distance as read to the points of its ends."""
+        from syntabula.table.schema.gaps import end_points
+
+        return end_points
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CountedColumns:
-    """Values of columns, instead of a raw table (sensitive)."""
+    """Values of columns, instead of a raw table (sensitive), and of the ends of distances between times."""
 
     columns: Mapping[str, CountedPoints | AskedPoints]
+    ends: Mapping[str, CountedPoints | AskedPoints] = field(default_factory=dict)
 
 
-def columns_of(parts: RawParts, expected: Mapping[str, Expected]) -> CountedColumns:
+def columns_of(
+    parts: RawParts, expected: Mapping[str, Expected], ends: Mapping[str, ExpectedEnds] | None = None
+) -> CountedColumns:
     """Return the values of ordered columns, by one pass that reads no others.
 
     Columns with too many values answer what is expected without a further pass.
+
+    Args:
+        parts: The table.
+        expected: What is likely to be asked of each column.
+        ends: What is asked of the ends of some that are distances between times.
     """
-    folds = {name: column.fold for name, column in expected.items()}
-    states = folded_columns(
-        parts, {name: (name, PointFold(expected[name].points, fold)) for name, fold in folds.items()}
-    )
+    asked = {(name, False): column for name, column in expected.items()}
+    asked |= {(name, True): column for name, column in (ends or {}).items()}
+    folds = {key: column.fold for key, column in asked.items()}
+    of_columns = {str(key): (key[0], PointFold(asked[key].points, fold)) for key, fold in folds.items()}
+    states = folded_columns(parts, of_columns)
     sought = _Sought(parts, expected)
-    found: dict[str, CountedPoints | AskedPoints] = {}
-    for name, fold in folds.items():
-        state = states[name]
+    found: dict[bool, dict[str, CountedPoints | AskedPoints]] = {False: {}, True: {}}
+    for (name, is_end), fold in folds.items():
+        state = states[str((name, is_end))]
         if fold.holds(state):
-            found[name] = fold.points(state)
+            found[is_end][name] = fold.points(state)
             continue
-        ask = expected[name]
+        ask = asked[name, is_end]
         ranks = CutFold(ask.cuts).ranks(fold.answer(state, _CUTS))
         codes = {n: code.counts(fold.answer(state, n)) for n, code in ask.codes.items()}
         if ask.shares:
             sought.buckets[name] = CodeFold(bucket_of, BUCKETS).counts(fold.answer(state, _BUCKETS))
         known = KnownRanks(ask.cuts, ranks[:-1])
-        column = PartColumn(parts, name, ask.points, ask.kind, sought)
-        found[name] = AskedPoints(column, ask.kind, int(ranks[-1]), known, codes)
-    return CountedColumns(found)
+        column = PartColumn(parts, name, ask.points, ask.kind, None if is_end else sought)
+        found[is_end][name] = AskedPoints(column, ask.kind, int(ranks[-1]), known, codes)
+    return CountedColumns(found[False], found[True])
 
 
 def asked_of(parts: RawParts, name: str, column: Ordered, n_values: int) -> AskedPoints:

@@ -27,6 +27,7 @@ from syntabula.table.rules.checks import Compiled, Condition
 from syntabula.table.rules.computed import Flags, as_declared, bound_as_number, equal_cells
 from syntabula.table.rules.distances import Distance, leading_to
 from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
+from syntabula.table.rules.grids import common, grid_of
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import (
     MICROSECONDS,
@@ -36,7 +37,7 @@ from syntabula.table.schema.columns import (
     Datetime,
     Numeric,
 )
-from syntabula.table.schema.numeric import MAX_DECIMALS
+from syntabula.table.schema.gaps import Gap, GapColumn
 from syntabula.table.schema.schema import Schema
 
 
@@ -93,13 +94,14 @@ class RowRules:
         if not isinstance(column, Numeric):
             unit = self.unit(name)
             least, most = (bound // unit for bound in self._reach(name, Fraction(unit)))
-            return Numeric(int(least), int(most), integer=True, **shared)
+            number = Numeric(int(least), int(most), integer=True, **shared)
+            return Gap.of(number, column) if column.has_days and self._unit_of(name) == unit else number
         numbers = [c for c in (column, *others) if isinstance(c, Numeric)]
         units = None if any(c.grid() is None for c in numbers) else [c.unit for c in numbers]
         whole = all(c.integer for c in numbers)
-        ends = self._reach(name, None if units is None else reduce(_common, units))
+        ends = self._reach(name, None if units is None else reduce(common, units))
         least, most = map(int if whole else float, ends)
-        return Numeric(least, most, **shared, **_grid(units, whole=whole))
+        return Numeric(least, most, **shared, **grid_of(units, whole=whole))
 
     def _reach(self, name: str, unit: Fraction | None) -> tuple[Any, Any]:
         """Return the smallest and the largest distance that the bounds of columns and the rules allow.
@@ -135,7 +137,7 @@ class RowRules:
     def _as_distance(self, name: str, cells: Cells) -> tuple[RawColumn, int]:
         raw = cells[name]
         values, present, clipped = self.numbers(name, raw)
-        base = self._base(name, cells)
+        base = self.base(name, cells)
         unit = self.unit(name)
         above = values - base if self.compiled.distances[name].upwards else base - values
         declared = self.distance(name)
@@ -148,9 +150,10 @@ class RowRules:
         else:
             points = np.clip(above.astype(np.float64), declared.lower, declared.upper)
             physical = PhysicalType("float", "float64")
-        return RawColumn(np.where(present, points, 0), ~present, physical, raw.unreadable), clipped
+        ends = values // unit if isinstance(declared, Gap) else None
+        return GapColumn(np.where(present, points, 0), ~present, physical, raw.unreadable, ends=ends), clipped
 
-    def _base(self, name: str, cells: Cells) -> NDArray[Any]:
+    def base(self, name: str, cells: Cells) -> NDArray[Any]:
         """Return what each row's distance is counted from; where all neighbours are missing, the reference."""
         distance = self.compiled.distances[name]
         reference = self._reference(name)
@@ -186,12 +189,13 @@ class RowRules:
 
     def unit(self, name: str) -> int:
         """Return the unit of a distance: microseconds for days and times, 1 for numbers."""
-        units = [
-            MICROSECONDS[c.resolution if isinstance(c, Datetime) else "day"]
-            for n in (name, *self.compiled.distances[name].columns)
-            if isinstance(c := self._ordered(n), Date | Datetime)
-        ]
-        return min(units, default=1)
+        return min(map(self._unit_of, (name, *self.compiled.distances[name].columns)))
+
+    def _unit_of(self, name: str) -> int:
+        column = self._ordered(name)
+        if isinstance(column, Numeric):
+            return 1
+        return MICROSECONDS[column.resolution if isinstance(column, Datetime) else "day"]
 
     def _ordered(self, name: str) -> Numeric | Date | Datetime:
         column = self.schema[name]
@@ -219,7 +223,7 @@ class RowRules:
         for names in self.rules.together:
             cells |= _missing_together(names, cells, rng)
         for name in self.compiled.distances:
-            cells[name], fits = self._as_end(name, cells)
+            cells[name], fits = self.as_end(name, cells)
             if not fits.all():
                 broken[f"{name} within its bounds"] = ~fits
         columns, conditions = self.schema.columns, self.compiled.conditions
@@ -252,7 +256,7 @@ class RowRules:
         kept = np.ones(n_rows, np.bool_)
         for name, distance in self.compiled.distances.items():
             if name in cells and all(other in cells for other in distance.columns):
-                cells[name], fits = self._as_end(name, cells)
+                cells[name], fits = self.as_end(name, cells)
                 kept &= fits
         with self._database() as database:
             for name in self.compiled.derived:
@@ -283,10 +287,10 @@ class RowRules:
         )
         return dict(zip(names, found, strict=True))
 
-    def _as_end(self, name: str, cells: Cells) -> tuple[RawColumn, Flags]:
+    def as_end(self, name: str, cells: Cells) -> tuple[RawColumn, Flags]:
         """Return a column in an order from its decoded distance, and which of its cells its declaration allows."""
         column, distance = self._ordered(name), cells[name]
-        base = self._base(name, cells)
+        base = self.base(name, cells)
         way = 1 if self.compiled.distances[name].upwards else -1
         unit = 1 if isinstance(column, Numeric) else self.unit(name)
         return self.as_column(name, base + way * distance.values * unit, distance.missing)
@@ -346,25 +350,6 @@ class RowRules:
             expressions = [c.expression for c in conditions]
             held = satisfied(database, columns, cells, n_rows, expressions)
         return found | {c.rule: ~holds for c, holds in zip(conditions, held, strict=True)}
-
-
-def _grid(units: Sequence[Fraction] | None, *, whole: bool) -> dict[str, Any]:
-    """Return the entries of a numeric column whose values are sums of multiples of some units."""
-    if units is None:
-        return {}
-    unit = reduce(_common, units)
-    if whole:
-        return {"integer": True} | ({"step": int(unit)} if unit > 1 else {})
-    places = next((d for d in range(MAX_DECIMALS + 1) if unit == Fraction(1, 10**d)), None)
-    return {"step": float(unit)} if places is None else {"decimals": places}
-
-
-def _common(one: Fraction, other: Fraction) -> Fraction:
-    """Return the largest number of which both are multiples."""
-    return Fraction(
-        math.gcd(one.numerator * other.denominator, other.numerator * one.denominator),
-        one.denominator * other.denominator,
-    )
 
 
 def _missing_together(names: Sequence[str], cells: Cells, rng: np.random.Generator) -> dict[str, RawColumn]:
