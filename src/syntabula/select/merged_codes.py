@@ -35,6 +35,10 @@ _PER_GROUP = 0.65
 CELLS_OF_ORDERED = 2.0
 """Most cells of an ordered column with another, for each that a typical pair may have (benchmarks/results/merging.md)."""
 
+ALONE_SIGMAS = 6.0
+"""Least count of a group without an order, in standard deviations of a pair's noise, that stays apart however many there
+are: a code that has only one other beside it shows that (benchmarks/results/merging.md)."""
+
 _HEAVY = 2.0
 """Count, in least counts of a group, from which a code of an ordered column stays alone among small ones."""
 
@@ -57,6 +61,10 @@ def coarsen(
     columns are small, the median says nothing of an amount beside another or beside many categories. Neighbouring
     codes of it tell nearly the same; those without an order tell different things, and keep more of a strong
     dependence whole than merged.
+
+    Codes without an order that hold six standard deviations of a pair's noise stay alone however many they are. Merged
+    by their place in the alphabet, teams of several leagues would have none: what a code goes with is lost, while among
+    whole codes the fit takes most of the noise from cells that are empty.
 
     Many groups must hold more: `_PER_GROUP` m times the noise, for m groups against as many. What m groups hide of how
     two columns depend on each other falls as 1 / m, while noise moves a part of the records that grows with the
@@ -103,6 +111,9 @@ def coarsen(
         ordered = measurement.clique[0] in domain.ordered
         limit = most_ordered if ordered else most
         merged = group if _number(group) <= limit else _joined_to(values, limit, apart, ordered=ordered)
+        if not ordered and _number(merged) < _number(group):
+            least = max(LEAST_SIGMAS * sigma, ALONE_SIGMAS * pair_sigma)
+            merged = max(merged, _joined(values, least, apart), key=_number)
         if _number(merged) < values.size:
             column = measurement.clique[0]
             maps[column], shares[column] = merged, _shrunk(values, sigma, merged)
