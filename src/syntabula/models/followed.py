@@ -31,9 +31,9 @@ def cells_outside_rule(target: Target) -> NDArray[np.bool_] | None:
     """Return the cells of a pair that break a rule by which one column follows from the other; None if there is no rule.
 
     It is a rule if the typical code with one clear cell, by the median, has no more records in its other cells than noise
-    of the median explains. The median leaves aside a few codes that were merged from several that differ. Cells of codes in
-    which no rule is seen are left as they are, and so are those of codes that nothing clear goes with, as they are known to
-    have records somewhere.
+    of the median explains. The median leaves aside a few codes that were merged from several that differ. Cells of codes
+    in which no rule is seen are left as they are, and so are those of codes that nothing clear goes with, as these are
+    known to have records somewhere.
 
     Args:
         target: Noisy counts of a marginal; others than of two columns measured in all cells have no rules.
