@@ -160,6 +160,11 @@ class TestGroups:
             assert sizes.size("day") < 20
             assert sizes.size("team") == n_groups
 
+        measured = [Measurement((c,), np.asarray(counts), 1.0) for c, counts in table.items()]
+        domain = Domain.from_sizes({c: len(counts) for c, counts in table.items()}, ["day", "age"])
+        recoding, _ = coarsen(measured, domain=domain, pair_sigma=10.0, records_per_noise=4.0, alone=False)
+        assert recoding.target.size("team") < 20
+
     def test_pairs_are_refused(self) -> None:
         pair = Measurement(("a", "b"), np.ones((2, 2)), 1.0)
 

@@ -46,7 +46,12 @@ _SEARCHES = 40
 
 
 def coarsen(
-    one_way: Sequence[Measurement], *, domain: Domain, pair_sigma: float, records_per_noise: float
+    one_way: Sequence[Measurement],
+    *,
+    domain: Domain,
+    pair_sigma: float,
+    records_per_noise: float,
+    alone: bool = True,
 ) -> tuple[Recoding, list[Measurement]]:
     """Merge small neighbouring codes, so that a typical pair of columns stands out from its noise.
 
@@ -83,6 +88,7 @@ def coarsen(
         domain: The domain that they were measured over.
         pair_sigma: Standard deviation of the noise that the counts of pairs will have; 0 for none.
         records_per_noise: Least count of an average cell of a typical pair, in standard deviations of its noise.
+        alone: Whether codes without an order stay alone that hold six standard deviations of a pair's noise.
 
     Returns:
         The recoding of the columns that are merged, and the measurements over merged codes.
@@ -111,7 +117,7 @@ def coarsen(
         ordered = measurement.clique[0] in domain.ordered
         limit = most_ordered if ordered else most
         merged = group if _number(group) <= limit else _joined_to(values, limit, apart, ordered=ordered)
-        if not ordered and _number(merged) < _number(group):
+        if alone and not ordered and _number(merged) < _number(group):
             least = max(LEAST_SIGMAS * sigma, ALONE_SIGMAS * pair_sigma)
             merged = max(merged, _joined(values, least, apart), key=_number)
         if _number(merged) < values.size:
@@ -260,6 +266,7 @@ class MergedStart:
         records_per_noise: float | None,
         n_pairs: int,
         measure_share: Fraction = Fraction(1),
+        alone: bool = True,
     ) -> MergedStart:
         """Measure every column, and again if many codes are merged; merging is post-processing.
 
@@ -271,6 +278,7 @@ class MergedStart:
             records_per_noise: See `coarsen`; None merges nothing.
             n_pairs: About how many pairs, or larger marginals, will be measured.
             measure_share: Fraction of what is left that measures them.
+            alone: See `coarsen`.
         """
 
         def merged(one_way: list[Measurement], used: Fraction) -> tuple[Recoding, list[Measurement]]:
@@ -278,7 +286,11 @@ class MergedStart:
                 return Recoding.identity(curator.domain), one_way
             sigma = curator.noise_sigma(n_pairs, (share - used) * measure_share)
             return coarsen(
-                one_way, domain=curator.domain, pair_sigma=sigma, records_per_noise=records_per_noise
+                one_way,
+                domain=curator.domain,
+                pair_sigma=sigma,
+                records_per_noise=records_per_noise,
+                alone=alone,
             )
 
         columns = [(c,) for c in curator.domain.columns]
