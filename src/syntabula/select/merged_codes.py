@@ -39,6 +39,9 @@ ALONE_SIGMAS = 6.0
 """Least count of a group without an order, in standard deviations of a pair's noise, that stays apart however many there
 are: a code that has only one other beside it shows that (benchmarks/results/merging.md)."""
 
+CELLS_PER_NOISE = 1.4
+"""Most cells of two columns without an order of which one stays whole, in records over a pair's noise."""
+
 _HEAVY = 2.0
 """Count, in least counts of a group, from which a code of an ordered column stays alone among small ones."""
 
@@ -67,9 +70,10 @@ def coarsen(
     codes of it tell nearly the same; those without an order tell different things, and keep more of a strong
     dependence whole than merged.
 
-    Codes without an order that hold six standard deviations of a pair's noise stay alone however many they are. Merged
-    by their place in the alphabet, teams of several leagues would have none: what a code goes with is lost, while among
-    whole codes the fit takes most of the noise from cells that are empty.
+    Codes without an order that hold six standard deviations of a pair's noise stay alone however many they are, unless
+    the widest other such column would leave an average cell less than .7 of that noise. Merged by their place
+    in the alphabet, teams of several leagues would have none: what a code goes with is lost, while among whole codes the
+    fit takes most of the noise from cells that are empty.
 
     Many groups must hold more: `_PER_GROUP` m times the noise, for m groups against as many. What m groups hide of how
     two columns depend on each other falls as 1 / m, while noise moves a part of the records that grows with the
@@ -111,6 +115,11 @@ def coarsen(
     cells = most_cells(records=total, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
     most = _most_groups([_number(g) for g in groups], cells)
     most_ordered = min(most, _most_of_pair([_number(g) for g in groups], CELLS_OF_ORDERED * cells))
+    without_order = {
+        m.clique[0]: _number(g)
+        for m, g in zip(one_way, groups, strict=True)
+        if m.clique[0] not in domain.ordered
+    }
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values
@@ -119,7 +128,10 @@ def coarsen(
         merged = group if _number(group) <= limit else _joined_to(values, limit, apart, ordered=ordered)
         if alone and not ordered and _number(merged) < _number(group):
             least = max(LEAST_SIGMAS * sigma, ALONE_SIGMAS * pair_sigma)
-            merged = max(merged, _joined(values, least, apart), key=_number)
+            whole = _joined(values, least, apart)
+            widest = max((n for c, n in without_order.items() if c != measurement.clique[0]), default=1)
+            if _number(whole) * widest * pair_sigma <= CELLS_PER_NOISE * total:
+                merged = max(merged, whole, key=_number)
         if _number(merged) < values.size:
             column = measurement.clique[0]
             maps[column], shares[column] = merged, _shrunk(values, sigma, merged)
