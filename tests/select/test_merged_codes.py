@@ -165,6 +165,12 @@ class TestGroups:
         recoding, _ = coarsen(measured, domain=domain, pair_sigma=10.0, records_per_noise=4.0, alone=False)
         assert recoding.target.size("team") < 20
 
+    def test_codes_are_merged_where_two_wide_columns_without_an_order_would_drown_each_other(self) -> None:
+        # 10,000 cells of one record each, beside noise of 10.
+        table = {"team": [100.0] * 100, "town": [100.0] * 100}
+
+        assert max(coarsened(table, sigma=1.0, pair_sigma=10.0).target.sizes) < 20
+
     def test_pairs_are_refused(self) -> None:
         pair = Measurement(("a", "b"), np.ones((2, 2)), 1.0)
 
