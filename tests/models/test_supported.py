@@ -12,7 +12,7 @@ from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.models.genetic import Genetic
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
-from syntabula.models.recoded import RecodedModel, Supported, settled
+from syntabula.models.recoded import RecodedModel, Support, Supported, settled
 from syntabula.models.relaxed_projection import RelaxedProjection
 
 DOMAIN = Domain.from_sizes({"a": 5, "b": 3}, ordered=["a"], apart={"a": 1, "b": 1})
@@ -40,6 +40,14 @@ class TestSupport:
             (a,) = learned.marginals([("a",)])
             assert a.shape == (5,)
             assert not a[2:].any()
+
+    def test_missing_cells_must_stand_out_more_in_a_table_of_many_columns(self) -> None:
+        for n_columns, kept in [(2, 2), (60, 1)]:
+            names = [f"x{i}" for i in range(n_columns)]
+            domain = Domain.from_sizes(dict.fromkeys(names, 2), apart=dict.fromkeys(names, 1))
+            measured = [Measurement((n,), np.array([1000.0, 3.2 * SIGMA]), SIGMA) for n in names]
+
+            assert {*Support.of(domain, measured).recoding.target.sizes} == {kept}
 
     def test_the_number_of_records_is_kept(self) -> None:
         totals = [m.values.sum() for m in ONE_WAY]

@@ -46,7 +46,7 @@ def test_codes_for_missing_cells_that_hold_none_stay_empty(tmp_path: Path) -> No
     release = st.Independent(epsilon=1.0, seed=0).fit(tmp_path / "t.csv")
 
     assert all(column.nullable for column in release.schema.columns.values())
-    # Each of five columns gets some by two standard deviations of noise, which this seed does not draw.
+    # Each of five columns gets some by three standard deviations of noise, which this seed does not draw.
     assert not release.sample(N, seed=1).isna().to_numpy().any()
 
 

@@ -40,6 +40,14 @@ class TestAdded:
         for found, added in [("no", "yes"), ("Yes", "No"), ("M", "F")]:
             assert set(with_known_labels([found])) == {found, added}
 
+    def test_five_states_bring_the_union(self):
+        assert len(with_known_labels(["CA", "NY", "TX", "FL", "IL"])) == 51
+
+    def test_grades_are_counted_from_a_one(self):
+        grades = with_known_labels(["A2", "B1", "B3", "C2", "C3"])
+
+        assert grades == tuple(f"{letter}{digit}" for letter in "ABC" for digit in (1, 2, 3))
+
     def test_codes_are_counted_from_one(self):
         assert set(with_known_labels(["2", "5", "N"])) == {"1", "2", "3", "4", "5", "N"}
 
@@ -60,6 +68,10 @@ class TestLeft:
             ("03", "4", "005"),
             ("4", "-1"),
             ("1", "2"),
+            ("CA", "NY", "TX", "FL"),
+            ("CA", "DE", "FR", "IN", "IL", "US"),
+            ("K8", "C3"),
+            ("B2", "x", "y"),
             ("\u0664",),
         ]:
             assert with_known_labels(found) == tuple(sorted(found))

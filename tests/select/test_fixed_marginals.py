@@ -47,7 +47,7 @@ class TestAllPairs:
         # Noise moves half of the records of the pair's 3,600 cells, and a tenth in merged ones; the distances are
         # 0.5 and 0.3, many times their spread.
         rng = np.random.default_rng(0)
-        wide = Domain(("a", "b"), (60, 60))
+        wide = Domain(("a", "b"), (60, 60), frozenset({"a", "b"}))
         a, b = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 4000).T
         codes = tuple(np.clip((x + 4) * 60 / 8, 0, 59).astype(np.uint8) for x in (a, b))
         engine = MemoryEngine(EncodedTable(wide, codes))

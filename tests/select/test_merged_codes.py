@@ -47,12 +47,12 @@ class TestGroups:
         assert recoding.shares["a"].tolist() == [1, 0, 0, 1, 0]
 
     def test_codes_apart_join_no_others(self) -> None:
-        one_way = [Measurement(("a",), np.array([500.0, 90.0, 25.0, 22.0, 25.0]), 10.0)]
+        one_way = [Measurement(("a",), np.array([500.0, 90.0, 25.0, 35.0, 40.0]), 10.0)]
         domain = Domain.from_sizes({"a": 5}, ordered=["a"], apart={"a": 2})
 
-        recoding, _ = coarsen(one_way, domain=domain, pair_sigma=0.0, records_per_noise=4.0)
+        recoding, _ = coarsen(one_way, domain=domain, pair_sigma=1000.0, records_per_noise=4.0)
 
-        assert recoding.maps["a"].tolist() == [0, 1, 2, 3, 4]
+        assert recoding.maps["a"].tolist() == [0, 0, 0, 1, 2]
         assert recoding.target.apart == {"a": 2}
 
     def test_the_tails_of_a_column_stay_apart(self) -> None:
@@ -93,7 +93,7 @@ class TestGroups:
     def test_a_pair_is_merged_until_its_cells_hold_more_than_their_noise(self) -> None:
         even = {"a": [100.0] * 100, "b": [100.0] * 100}
 
-        groups = coarsened(even, sigma=1.0, pair_sigma=10.0).target.sizes
+        groups = coarsened(even, sigma=1.0, pair_sigma=10.0, ordered=["a", "b"]).target.sizes
 
         # 10,000 records are 1,000 times the noise: of m groups, a cell of m^2 holds .65 m times the noise for m = 11.5.
         assert all(10 <= size <= (1000 / 0.65) ** (1 / 3) for size in groups)
@@ -101,7 +101,7 @@ class TestGroups:
     def test_a_cell_holds_at_least_so_many_times_its_noise(self) -> None:
         even = {"a": [100.0] * 100, "b": [100.0] * 100}
 
-        groups = coarsened(even, sigma=1.0, pair_sigma=10.0, least=20.0).target.sizes
+        groups = coarsened(even, sigma=1.0, pair_sigma=10.0, least=20.0, ordered=["a", "b"]).target.sizes
 
         # 10,000 records over 200 a cell: 50 cells, 7 x 7.
         assert all(6 <= size <= math.sqrt(50) for size in groups)
@@ -150,6 +150,27 @@ class TestGroups:
         assert alone.size("amount") == 100
         assert neither.size("town") == neither.size("place") == 100
 
+    def test_codes_without_an_order_stay_alone_where_their_only_cell_would_stand_out(self) -> None:
+        # 10,000 records over noise of 10 leave the median column 11 groups; a team holds 10 or 4 times that noise.
+        for n_teams, n_groups in [(100, 100), (250, 125)]:
+            table = {"team": [1e4 / n_teams] * n_teams, "day": [100.0] * 100, "age": [100.0] * 100}
+
+            sizes = coarsened(table, sigma=1.0, pair_sigma=10.0, ordered=["day", "age"]).target
+
+            assert sizes.size("day") < 20
+            assert sizes.size("team") == n_groups
+
+        measured = [Measurement((c,), np.asarray(counts), 1.0) for c, counts in table.items()]
+        domain = Domain.from_sizes({c: len(counts) for c, counts in table.items()}, ["day", "age"])
+        recoding, _ = coarsen(measured, domain=domain, pair_sigma=10.0, records_per_noise=4.0, alone=False)
+        assert recoding.target.size("team") < 20
+
+    def test_codes_are_merged_where_two_wide_columns_without_an_order_would_drown_each_other(self) -> None:
+        # 10,000 cells of one record each, beside noise of 10.
+        table = {"team": [100.0] * 100, "town": [100.0] * 100}
+
+        assert max(coarsened(table, sigma=1.0, pair_sigma=10.0).target.sizes) < 20
+
     def test_pairs_are_refused(self) -> None:
         pair = Measurement(("a", "b"), np.ones((2, 2)), 1.0)
 
@@ -177,12 +198,13 @@ class TestShares:
         assert sums == pytest.approx(np.ones(sums.size))
 
 
-WIDE = Domain(("one", "other", "flag"), (100, 100, 2))
+ORDERED = frozenset({"one", "other"})
+WIDE = Domain(("one", "other", "flag"), (100, 100, 2), ORDERED)
 
 
 def curator(sizes: tuple[int, ...]) -> Curator:
     rng = np.random.default_rng(0)
-    domain = Domain(WIDE.columns, sizes)
+    domain = Domain(WIDE.columns, sizes, ORDERED)
     table = EncodedTable(domain, tuple(rng.integers(0, size, 4000) for size in sizes))
     return Curator(MemoryEngine(table), Ledger(Budget.zcdp(0.1, 1e-6)), SeededNoise(0))
 

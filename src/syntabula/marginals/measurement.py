@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +148,10 @@ ALONE = 2.0
 TOGETHER = 2.5
 """The same for the codes at an end of an ordered column, of which the first ones that stand out most are taken."""
 
+ABSENT, ABSENT_ANYWHERE = 0.001, 0.02
+"""Chance that noise alone is taken for records of one code apart, such as missing cells of a complete column, and of any
+in a table: nobody believes a few empty customer numbers, so more is asked of them than of one more category."""
+
 SURE = 4.5
 """The same for a code, or a run of codes, beyond which an ordered column may not end: noise reaches it in one code of
 300,000, so that a wide domain of empty bins hardly ever gets a record far out."""
@@ -184,12 +189,21 @@ class Evidence:
     tails: tuple[Tail, ...] = ()
 
 
+def apart_level(n_codes: int) -> float:
+    """Return how many standard deviations of noise a code apart must reach in a table with so many of them.
+
+    It is 3.1 for up to twenty codes, and grows with their number, to 3.5 for a hundred.
+    """
+    return NormalDist().inv_cdf(1 - min(ABSENT, ABSENT_ANYWHERE / max(n_codes, 1)))
+
+
 def evidence(
     values: FloatArray,
     sigmas: FloatArray,
     *,
     ordered: bool,
     apart: int = 0,
+    n_apart: int | None = None,
     known: NDArray[np.bool_] | None = None,
 ) -> Evidence:
     """Find the codes that have records, given noisy counts of all codes.
@@ -197,7 +211,7 @@ def evidence(
     A count of two standard deviations is evidence. Codes with smaller counts have records if their joint count reaches
     two standard deviations of its own noise. If it does not, the larger of these counts are evidence down to where a
     fifth of the codes kept by them would be empty: half of the empty codes have negative counts, which so tell how many
-    there are (Storey 2002). Codes apart, such as missing values, are judged alone, by two standard deviations.
+    there are (Storey 2002). Codes apart, such as missing values, are judged alone, by `apart_level`.
 
     The codes of an ordered column are joined from the largest count outwards, until a run is sure to have records;
     within a run the same rules apply. Of the codes that remain at either end, those from the inside out
@@ -213,6 +227,7 @@ def evidence(
         sigmas: Standard deviation of the noise of each [codes].
         ordered: Whether the codes have an order.
         apart: Number of codes at the end that have no place in the order.
+        n_apart: Number of such codes in the whole table; by default those of this column.
         known: Codes that are kept in any case [codes].
 
     Returns:
@@ -222,7 +237,8 @@ def evidence(
         return Evidence(np.ones(values.size, dtype=np.bool_))
     sure = np.zeros(values.size, dtype=np.bool_) if known is None else known
     body = values.size - apart
-    kept = sure | (values >= ALONE * sigmas)
+    kept = sure.copy()
+    kept[body:] |= values[body:] >= apart_level(apart if n_apart is None else n_apart) * sigmas[body:]
     tails: list[Tail] = []
     if ordered and body > 1:
         inside, ends = _runs(values[:body], sigmas[:body], sure[:body])

@@ -24,6 +24,7 @@ from syntabula.models.base import (
     whole_model,
 )
 from syntabula.models.factor_graph import ImpossibleError
+from syntabula.models.followed import cells_outside_rule
 from syntabula.models.junction_tree.calibration import (
     across_mb,
     clique_tables,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 _CHEAP_MB = 100.0
 """A tree of this size is computed within a second."""
+_EMPTY = 30.0
+"""How far the potential of a cell outside a rule is lowered before the last fit: no row has it, unless other measurements
+bring it back."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,8 +73,8 @@ class PGM(MarginalModel):
             as long.
         stop_at_noise: Stop a fit as soon as noise explains the distance of every marginal from its
             measurement. Continuing would fit the noise and make the model worse. The last fit is then also held to
-            how ordered columns rise together (`models.targets.Trends`), a departure from the paper. False continues to
-            the optimum of all cells alone.
+            how ordered columns rise together (`models.targets.Trends`), and to rules by which one column follows from
+            another (`models.followed`), departures from the paper. False continues to the optimum of all cells alone.
         max_memory_mb: Largest model or marginal; checked before anything is allocated.
     """
 
@@ -199,14 +203,19 @@ class PGM(MarginalModel):
     def finished(self) -> Self:
         """Return the model with dependent columns fitted closer than the noise alone explains.
 
-        Rounds of an adaptive method need not be so exact, and would take twice as long.
+        Rounds of an adaptive method need not be so exact, and would take twice as long. Where one column follows from
+        another as far as noise tells, the fit begins with no records in cells that break this rule.
         """
         targets = self._targets if self.stop_at_noise else ()
         if not any(t.dependent(len(targets)) for t in targets):
             return replace(self, _targets=())
         self.__dict__.pop("_tables", None)
         order = elimination_order(self._layout, [t.clique for t in targets])
-        return replace(self._estimated(order, self._potentials, last=True), _targets=())
+        start = dict(self._potentials)
+        for target in targets:
+            if target.dependent(len(targets)) and (outside := cells_outside_rule(target)) is not None:
+                start[target.clique] = start[target.clique] - _EMPTY * outside
+        return replace(self._estimated(order, start, last=True), _targets=())
 
     def _estimated(self, order: Order, start: Mapping[Clique, FloatArray], *, last: bool = False) -> Self:
         """Return the model with potentials fitted to its targets."""

@@ -200,6 +200,7 @@ class Support:
         maps: dict[str, NDArray[np.intp]] = {}
         shares: dict[str, FloatArray] = {}
         grown = known is None
+        n_apart = sum(domain.apart.values())
         for column, size in zip(domain.columns, domain.sizes, strict=True):
             if known is not None and column not in known.kept:
                 continue
@@ -209,7 +210,7 @@ class Support:
             before = None if known is None else known.kept[column]
             ordered = column in domain.ordered
             apart = min(domain.apart.get(column, 0), size)
-            found = evidence(*noisy, ordered=ordered, apart=apart, known=before)
+            found = evidence(*noisy, ordered=ordered, apart=apart, n_apart=n_apart, known=before)
             grown |= before is not None and bool((found.kept & ~before).any())
             if not found.kept.all():
                 kept[column] = found.kept

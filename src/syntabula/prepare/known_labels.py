@@ -1,4 +1,4 @@
-"""Complete categories that were found by what everyone knows: months, days, pairs such as yes and no, and codes."""
+"""Complete categories that were found by what everyone knows: months, states, pairs such as yes and no, and codes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,28 @@ MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+STATES = (
+    "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS",
+    "KY", "LA", "ME", "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC",
+    "ND", "OH", "OK", "OR", "PA", "RI", "SC", "SD", "TN", "TX", "UT", "VT", "VA", "WA", "WV", "WI", "WY",
+)  # fmt: skip
+"""Postal codes of the United States."""
 PAIRS = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("male", "female"), ("m", "f"))
 
 LEAST_MEMBERS = 3
 """Number of months or days that must be found before the others are added; "may" or "sun" alone can mean anything."""
 
+LEAST_STATES = 5
+"""The same for states, if nothing else is found: some of their codes are also those of countries."""
+
 MOST_CODES = 64
-"""Longest range of whole numbers that is completed."""
+"""Largest number of codes that are completed."""
 
 LEAST_DENSE = 4
 """A range is not completed if fewer than one in so many of its numbers were found: those are codes of places, say."""
 
 _CODE = re.compile(r"0|0*[1-9][0-9]{0,3}")
+_GRADE = re.compile(r"[A-Z][0-9]")
 
 
 def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tuple[str, ...]:
@@ -36,7 +46,7 @@ def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tupl
     Added are all months or all days of the week if at least three are found, in the same spelling (whole, or the first
     three letters; small, capital or large letters); the other one of a pair such as yes and no if nothing else is found;
     and the whole numbers from 1, or the least, up to the largest, if most categories that were found are such codes, and
-    at least every fourth of these numbers is.
+    at least every fourth of these is.
 
     Args:
         found: Released categories.
@@ -55,7 +65,9 @@ def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tupl
         if known and known <= pair:
             known |= pair
             break
-    every = known | _codes_up_to(found)
+    if len(known) >= LEAST_STATES and known <= {*STATES}:
+        known |= {*STATES}
+    every = known | _codes_up_to(found) | _grades_up_to(found)
     places = {label: place for place, label in enumerate(order)}
     return tuple(sorted(every, key=lambda label: (places.get(label, len(places)), label)))
 
@@ -88,3 +100,15 @@ def _codes_up_to(found: Collection[str]) -> set[str]:
         return set()
     width = widths.pop() if is_padded else 0
     return {f"{number:0{width}d}" for number in numbers}
+
+
+def _grades_up_to(found: Collection[str]) -> set[str]:
+    """Return all codes of a letter and a digit up to the last letter and the largest digit; they begin at A1, or A0."""
+    grades = [label for label in found if _GRADE.fullmatch(label)]
+    if 2 * len(grades) <= len(found):
+        return set()
+    letters = range(ord("A"), max(ord(grade[0]) for grade in grades) + 1)
+    digits = range(min(1, *(int(grade[1]) for grade in grades)), max(int(grade[1]) for grade in grades) + 1)
+    if len(letters) * len(digits) > min(MOST_CODES, LEAST_DENSE * len(grades)):
+        return set()
+    return {f"{chr(letter)}{digit}" for letter in letters for digit in digits}

@@ -35,6 +35,13 @@ _PER_GROUP = 0.65
 CELLS_OF_ORDERED = 2.0
 """Most cells of an ordered column with another, for each that a typical pair may have (benchmarks/results/merging.md)."""
 
+ALONE_SIGMAS = 6.0
+"""Least count of a group without an order, in standard deviations of a pair's noise, that stays apart however many there
+are: a code that has only one other beside it shows that (benchmarks/results/merging.md)."""
+
+CELLS_PER_NOISE = 1.4
+"""Most cells of two columns without an order of which one stays whole, in records over a pair's noise."""
+
 _HEAVY = 2.0
 """Count, in least counts of a group, from which a code of an ordered column stays alone among small ones."""
 
@@ -42,7 +49,12 @@ _SEARCHES = 40
 
 
 def coarsen(
-    one_way: Sequence[Measurement], *, domain: Domain, pair_sigma: float, records_per_noise: float
+    one_way: Sequence[Measurement],
+    *,
+    domain: Domain,
+    pair_sigma: float,
+    records_per_noise: float,
+    alone: bool = True,
 ) -> tuple[Recoding, list[Measurement]]:
     """Merge small neighbouring codes, so that a typical pair of columns stands out from its noise.
 
@@ -57,6 +69,11 @@ def coarsen(
     columns are small, the median says nothing of an amount beside another or beside many categories. Neighbouring
     codes of it tell nearly the same; those without an order tell different things, and keep more of a strong
     dependence whole than merged.
+
+    Codes without an order that hold six standard deviations of a pair's noise stay alone however many they are, unless
+    the widest other such column would leave an average cell less than .7 of that noise. Merged by their place
+    in the alphabet, teams of several leagues would have none: what a code goes with is lost, while among whole codes the
+    fit takes most of the noise from cells that are empty.
 
     Many groups must hold more: `_PER_GROUP` m times the noise, for m groups against as many. What m groups hide of how
     two columns depend on each other falls as 1 / m, while noise moves a part of the records that grows with the
@@ -75,6 +92,7 @@ def coarsen(
         domain: The domain that they were measured over.
         pair_sigma: Standard deviation of the noise that the counts of pairs will have; 0 for none.
         records_per_noise: Least count of an average cell of a typical pair, in standard deviations of its noise.
+        alone: Whether codes without an order stay alone that hold six standard deviations of a pair's noise.
 
     Returns:
         The recoding of the columns that are merged, and the measurements over merged codes.
@@ -97,12 +115,23 @@ def coarsen(
     cells = most_cells(records=total, pair_sigma=pair_sigma, records_per_noise=records_per_noise)
     most = _most_groups([_number(g) for g in groups], cells)
     most_ordered = min(most, _most_of_pair([_number(g) for g in groups], CELLS_OF_ORDERED * cells))
+    without_order = {
+        m.clique[0]: _number(g)
+        for m, g in zip(one_way, groups, strict=True)
+        if m.clique[0] not in domain.ordered
+    }
     maps, shares = {}, {}
     for measurement, sigma, group, apart in zip(one_way, noises, groups, aparts, strict=True):
         values = measurement.values
         ordered = measurement.clique[0] in domain.ordered
         limit = most_ordered if ordered else most
         merged = group if _number(group) <= limit else _joined_to(values, limit, apart, ordered=ordered)
+        if alone and not ordered and _number(merged) < _number(group):
+            least = max(LEAST_SIGMAS * sigma, ALONE_SIGMAS * pair_sigma)
+            whole = _joined(values, least, apart)
+            widest = max((n for c, n in without_order.items() if c != measurement.clique[0]), default=1)
+            if _number(whole) * widest * pair_sigma <= CELLS_PER_NOISE * total:
+                merged = max(merged, whole, key=_number)
         if _number(merged) < values.size:
             column = measurement.clique[0]
             maps[column], shares[column] = merged, _shrunk(values, sigma, merged)
@@ -249,6 +278,7 @@ class MergedStart:
         records_per_noise: float | None,
         n_pairs: int,
         measure_share: Fraction = Fraction(1),
+        alone: bool = True,
     ) -> MergedStart:
         """Measure every column, and again if many codes are merged; merging is post-processing.
 
@@ -260,6 +290,7 @@ class MergedStart:
             records_per_noise: See `coarsen`; None merges nothing.
             n_pairs: About how many pairs, or larger marginals, will be measured.
             measure_share: Fraction of what is left that measures them.
+            alone: See `coarsen`.
         """
 
         def merged(one_way: list[Measurement], used: Fraction) -> tuple[Recoding, list[Measurement]]:
@@ -267,7 +298,11 @@ class MergedStart:
                 return Recoding.identity(curator.domain), one_way
             sigma = curator.noise_sigma(n_pairs, (share - used) * measure_share)
             return coarsen(
-                one_way, domain=curator.domain, pair_sigma=sigma, records_per_noise=records_per_noise
+                one_way,
+                domain=curator.domain,
+                pair_sigma=sigma,
+                records_per_noise=records_per_noise,
+                alone=alone,
             )
 
         columns = [(c,) for c in curator.domain.columns]

@@ -180,6 +180,8 @@ class ParentSets(Selector):
             records_per_noise=self.records_per_noise,
             # The number of families that will be measured, with all that is left for them.
             n_pairs=len(domain),
+            # Fewer families of more codes would be useful.
+            alone=False,
         )
         return start, consistent_total(start.measured)
 
