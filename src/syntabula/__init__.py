@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.mst import MST as MST
     from syntabula.synthesizers.mwem import MWEM as MWEM
     from syntabula.synthesizers.pategan import PATEGAN as PATEGAN
-    from syntabula.synthesizers.plan import Plan as Plan
+    from syntabula.synthesizers.planned import Plan as Plan
     from syntabula.synthesizers.private_gsd import PrivateGSD as PrivateGSD
     from syntabula.synthesizers.privbayes import PrivBayes as PrivBayes
     from syntabula.synthesizers.privmrf import PrivMRF as PrivMRF
@@ -112,7 +112,7 @@ _HOMES = {
     "Numeric": "table.schema.columns",
     "Objective": "tuning.objective",
     "option_notes": "synthesizers.settings",
-    "Plan": "synthesizers.plan",
+    "Plan": "synthesizers.planned",
     "Preprocessing": "prepare.preprocessing",
     "PrivacyStatement": "privacy.statement",
     "Range": "_spaces",

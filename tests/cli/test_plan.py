@@ -22,6 +22,16 @@ class TestPlan:
         assert run(*PLAN).code == 0
         assert run("plan", "--schema", "schema.yaml").code == 0
 
+    def test_a_csv_file_takes_longer_to_read_than_one_of_stored_types(self, folder, run):
+        pandas.read_csv("people.csv").to_parquet("people.parquet")
+
+        text, stored = (
+            json.loads(run("plan", f"people.{kind}", *PLAN[2:], "--assume-rows", 1_000_000, "--json").out)
+            for kind in ("csv", "parquet")
+        )
+
+        assert text["seconds"] > stored["seconds"] + 0.5
+
     def test_shares_add_up_to_the_whole_budget(self, folder, run):
         ran = run(*PLAN, "--json", "--epsilon", 2)
 

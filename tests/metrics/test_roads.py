@@ -67,6 +67,23 @@ def test_points_in_the_plane_need_few_roads():
     assert roads.starts.size < 40_000
 
 
+def test_points_of_few_columns_see_but_the_nearest_of_each():
+    rng = np.random.default_rng(4)
+    coarse = Axis.of_numbers(*rng.integers(0, 20, (2, 1000)).astype(float) / 19)
+    fine = Axis.of_numbers(*rng.random((2, 1000)))
+    ends = []
+    for first, second in ((coarse, fine), (fine, coarse)):
+        places = [np.concatenate([each.real, each.synthetic]) for each in (first, second)]
+        roads = roads_between(first.line(), second.line(), (places[0], places[1]), 10**6)
+        ends.append(np.unique(np.sort([roads.starts, roads.ends], axis=0), axis=1))
+        # No road is there twice.
+        assert ends[-1].shape[1] == roads.starts.size
+
+    # Of columns the nearest point above and below that none hides; farther ones were taken too, ten times as many.
+    assert ends[0].shape[1] < 2000 * 10
+    assert np.array_equal(*ends)
+
+
 def test_two_falling_lines_have_too_many_roads():
     # Each point sees all near ones on the other line.
     one = np.arange(300) / 600

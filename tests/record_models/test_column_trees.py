@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from time import process_time
 
 import numpy as np
 import pytest
 from record_cases import DOMAIN, cell_shares, fitted, learned, records
 
+from syntabula._planning import memory_alone
 from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.record_models import tree_seconds
 from syntabula.record_models.column_order import usual_order
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.loop import Training
@@ -138,6 +141,34 @@ class TestPlan:
         assert 0 < one.memory_mb < more.memory_mb < wider.memory_mb
         without = ColumnTrees(least_code=1).training_cost(wide, 100_000, Training())
         assert without.memory_mb < wider.memory_mb  # shares of 30 codes are held for each node
+
+    def test_time_is_about_what_trees_take(self) -> None:
+        rng, sizes = np.random.default_rng(0), (2, 3, 5, 7, 9, 12, 15, 40, 75, 200)
+        kinds = rng.random(10_000)
+        codes = [(size * ((kinds + rng.random(10_000)) / 2) ** 3).astype(np.uint8) for size in sizes]
+        names = tuple("abcdefghij")
+        table = EncodedTable(Domain(names, sizes, frozenset("hij")), tuple(codes))
+
+        began = process_time()
+        fitted("column_trees", table)
+        taken = process_time() - began
+        planned = ColumnTrees().training_cost(table.domain, table.n_rows, Training()).seconds
+
+        # Trees of noise, as were timed once, take ten times as long.
+        assert taken / 3 < planned < 3 * taken
+
+    def test_time_grows_in_proportion_to_records(self) -> None:
+        some, more = (ColumnTrees().training_cost(DOMAIN, n, Training()).seconds for n in (10**5, 10**7))
+
+        assert more == pytest.approx(100 * some, rel=0.1)
+
+    def test_no_tree_is_timed_where_nobody_asks_how_long_it_takes(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tree_seconds, "_timed_tree", None)
+
+        with memory_alone():
+            assert ColumnTrees().training_cost(DOMAIN, 1_000, Training()).seconds == 0
 
     def test_a_column_of_many_codes_takes_what_its_places_do(self) -> None:
         beside, n = (30,) * 20, 10_000

@@ -115,6 +115,17 @@ class TestLearn:
         with pytest.raises(ArgumentError, match="first names column 'z'"):
             NoisyTreeLearner(model=ColumnTrees(first=("z",))).plan(DOMAIN, 10)
 
+    def test_time_is_that_of_levels_and_of_cells_that_columns_have(self) -> None:
+        learner = NoisyTreeLearner(budget=Budget(10.0, 1e-5))
+        domains = [Domain.from_sizes(dict.fromkeys("abcdef", size)) for size in (2, 60)]
+
+        few, many = (sum(step.seconds for step in learner.plan(domain, 10**6)) for domain in domains)
+        short = sum(step.seconds for step in learner.plan(domains[0], 10))
+
+        # 14 levels of five trees; cells beyond two codes a column are none.
+        assert short > 14 * 1e-3
+        assert few < 0.3 < many
+
     def test_wrong_parts_are_refused(self) -> None:
         with pytest.raises(ArgumentError, match="growth must be"):
             NoisyTreeLearner(growth="fast")  # type: ignore[arg-type]

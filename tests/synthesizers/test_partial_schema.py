@@ -17,7 +17,8 @@ import syntabula as st
 from syntabula.errors import CoercionWarning, DataError, DomainWarning, ResourceError, SchemaError
 from syntabula.prepare.found_keys import REPEATS_SHARE, SHAPES_SHARE
 from syntabula.synthesizers import plan
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan
+from syntabula.synthesizers.plan import GUESSED_ROWS
+from syntabula.synthesizers.planned import Plan
 from syntabula.table.raw import PhysicalType
 from syntabula.table.read import read
 

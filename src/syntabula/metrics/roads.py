@@ -137,29 +137,35 @@ def _between_categories(categories: Places, places: Places, numbers: Floats) -> 
 
 def _in_sight(x: Places, y: Places, most: int) -> tuple[Places, Places] | None:
     """Return the pairs of points [n] without a third one in the rectangle between; None if more than so many."""
-    order = np.lexsort((y, x))
     starts, ends, n_found = [], [], 0
-    # Those above, then those below; of the points at the same height only once.
-    for heights, least in ((y[order], 0), (y.max(initial=0) - y[order], 1)):
-        up = heights.astype(np.int32)
+    # Those above, then those below.
+    for rises, is_below in ((y, False), (y.max(initial=0) - y, True)):
+        # The nearest one of a column of points comes first, and hides the others of it.
+        order = np.lexsort((rises, x))
+        up, columns = rises[order].astype(np.int32), x[order]
         # Least height above each point's own, of the points to the right of it that were looked at.
         lowest = np.full(up.size, _NONE, np.int32)
         for start in range(0, up.size, _SLAB):
             slab = up[start : start + _SLAB]
             ranked = np.sort(slab)
-            before = np.searchsorted(ranked, up[:start] + least) < np.searchsorted(ranked, lowest[:start])
+            before = np.searchsorted(ranked, up[:start]) < np.searchsorted(ranked, lowest[:start])
             rows = np.concatenate([np.flatnonzero(before), np.arange(start, start + slab.size)])
-            seen = np.where(slab >= up[rows, None] + least, slab, _NONE)
+            seen = np.where(slab >= up[rows, None], slab, _NONE)
             own = seen[rows.size - slab.size :]
             own[np.tril_indices(slab.size)] = _NONE
             steps = np.minimum.accumulate(np.column_stack([lowest[rows], seen]), axis=1)
             lowest[rows] = steps[:, -1]
             row, column = np.nonzero(steps[:, 1:] < steps[:, :-1])
-            n_found += row.size
+            one, other = rows[row], start + column
+            if is_below:
+                # Those of the same column or height were found before.
+                apart = (columns[one] != columns[other]) & (up[one] != up[other])
+                one, other = one[apart], other[apart]
+            n_found += one.size
             if n_found > most:
                 return None
-            starts.append(rows[row])
-            ends.append(start + column)
+            starts.append(order[one])
+            ends.append(order[other])
     if not starts:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
-    return order[np.concatenate(starts)], order[np.concatenate(ends)]
+    return np.concatenate(starts), np.concatenate(ends)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from time import process_time
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from syntabula._arguments import count, names, near, normalise, real
-from syntabula._extras import require
 from syntabula._planning import FitCost, Progress
 from syntabula._spaces import Range, tunable
 from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
@@ -25,13 +21,13 @@ from syntabula.record_models.determined import determined
 from syntabula.record_models.lookup_model import LookupModel
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.many_codes import MOST_DIRECTIONS, bytes_of_means
+from syntabula.record_models.tree_seconds import seconds_of_trees
 from syntabula.record_models.trees import MOST_CLASSES, Tree, grow
 
 _ROWS_AT_ONCE = 100_000
 _TRIED_ROWS = 50
 _NEAR = 0.02
 _ATTEMPTS = 5
-_TIMED_ROWS, _TIMED_PREDICTORS, _TIMED_CODES = 2000, 6, 100
 _BYTES_PER_NODE, _BYTES_PER_DONOR, _BYTES_PER_SHARE, _BYTES_PER_PLACE = 16, 12, 24, 16
 
 
@@ -86,6 +82,10 @@ class ColumnTrees(LookupModel):
     def _n_waves(self) -> int:
         return 1
 
+    @property
+    def _least_split(self) -> int:
+        return 2 * self.least_leaf if self.least_split is None else self.least_split
+
     def with_weekdays(self, weekdays: Callable[[], Mapping[str, FloatArray]]) -> Self:
         """Return the same model, whose trees will tell weekdays apart."""
         return replace(self, _weekdays=weekdays())
@@ -99,9 +99,6 @@ class ColumnTrees(LookupModel):
         del training  # trees take no steps
         self.order(domain)
         n, d = max(n_rows, 2), len(domain)
-        growth = n * math.log(n) / (_TIMED_ROWS * math.log(_TIMED_ROWS)) / _TIMED_PREDICTORS
-        each = {kind: _timed_tree(replace(self, first=()), kind) for kind in (True, False)}
-        mean = sum(each[c in domain.ordered] for c in domain) / max(d, 1)
         numbers = n * (4 * d + _BYTES_PER_NODE + _BYTES_PER_DONOR * d) + 4 * d * sum(domain.sizes)
         unordered = {c: domain.size(c) for c in domain if c not in domain.ordered}
         classes = [size for size in unordered.values() if size <= MOST_CLASSES]
@@ -113,9 +110,15 @@ class ColumnTrees(LookupModel):
             sizes, ordered = [domain.size(c) for c in others], [c in domain.ordered for c in others]
             numbers += n * MOST_DIRECTIONS * _BYTES_PER_PLACE
             numbers += bytes_of_means(n, domain.size(most), sizes, ordered)
-        # Half of the records say of each category whether it is drawn again.
-        checked = each[False] * growth / 2 * len(classes) * (d - 1)
-        return FitCost(numbers / 2**20, mean * growth * d * (d - 1) / 2 + checked)
+        seconds = seconds_of_trees(
+            domain,
+            n,
+            least_leaf=self.least_leaf,
+            least_split=self._least_split,
+            complexity=self.complexity,
+            least_code=self.least_code,
+        )
+        return FitCost(numbers / 2**20, seconds)
 
     def trained(
         self,
@@ -172,7 +175,7 @@ class ColumnTrees(LookupModel):
             ordered=column in domain.ordered,
             ordered_predictors=[c in domain.ordered for c in before],
             least_leaf=self.least_leaf,
-            least_split=2 * self.least_leaf if self.least_split is None else self.least_split,
+            least_split=self._least_split,
             complexity=self.complexity,
             least_code=self.least_code,
             weekdays=self._weekdays.get(column),
@@ -382,19 +385,3 @@ class ColumnTrees(LookupModel):
 
 def _but(columns: Sequence[str], left_out: str) -> list[str]:
     return [column for column in columns if column != left_out]
-
-
-@lru_cache(maxsize=16)
-def _timed_tree(model: ColumnTrees, ordered: bool) -> float:
-    """Return the seconds that a tree takes on a free machine, grown on some thousand made-up rows."""
-    rng = np.random.default_rng(0)
-    size = _TIMED_CODES if ordered else 8
-    columns = tuple(f"{i}" for i in range(_TIMED_PREDICTORS + 1))
-    with_order = {*columns[:-1:2], *(columns[-1:] if ordered else ())}
-    domain = Domain(columns, (_TIMED_CODES,) * _TIMED_PREDICTORS + (size,), frozenset(with_order))
-    codes = rng.integers(0, _TIMED_CODES, (_TIMED_PREDICTORS, _TIMED_ROWS), dtype=np.uint8)
-    records = EncodedTable(domain, (*codes, (codes[0] % size).astype(np.uint8)))
-    require("sklearn.tree", "evaluate")  # loading it takes longer than the tree
-    began = process_time()
-    model._grown(records, columns[-1], columns[:-1], 0)
-    return process_time() - began

@@ -11,7 +11,10 @@ from syntabula.record_models.trees import MOST_CLASSES, Tree
 
 _TOLD = 0.95
 """Least part of the mistakes of always saying the most frequent code that the tree does not make."""
-_MOST_RECORDS, _LEAST_RECORDS = 10_000, 200
+_LEAST_RECORDS = 200
+
+MOST_RECORDS = 10_000
+"""Records that are asked, half of which a tree is grown on."""
 
 Grow = Callable[[EncodedTable, str, Sequence[str]], Tree]
 
@@ -27,7 +30,7 @@ def determined(records: EncodedTable, grow: Grow, rng: np.random.Generator) -> l
         grow: Grows the tree of a column on records, given some columns.
         rng: Chooses the halves.
     """
-    domain, n = records.domain, min(records.n_rows, _MOST_RECORDS)
+    domain, n = records.domain, min(records.n_rows, MOST_RECORDS)
     if n < _LEAST_RECORDS or len(domain) < 2:
         return []
     rows = rng.permutation(records.n_rows)[:n]

@@ -34,7 +34,11 @@ from syntabula.record_models.trees import Tree
 MOST_CELLS = 2**16
 """A level divides the records into about so many cells at most."""
 
-_MOST_GROUPS = 32
+MOST_GROUPS = 32
+"""Most groups of a predictor's codes that a level tells apart."""
+MOST_VALUES = 2 * MOST_GROUPS
+"""Most groups of the column's own codes."""
+
 _LEAST_CELLS = 4
 _RESOLUTION = 2.0**22
 
@@ -155,9 +159,9 @@ class NoisyTree:
 
 def _divided(allowed: float, size: int, target: int) -> tuple[int, int]:
     """Return into how many groups codes of a predictor and of the column are put, for so many cells in a leaf."""
-    values = min(target, max(2, int(min(math.sqrt(allowed), _MOST_GROUPS))))
-    groups = min(size, max(2, int(min(allowed / values, _MOST_GROUPS))))
-    values = min(target, max(2, int(min(allowed / groups, 2 * _MOST_GROUPS))))
+    values = min(target, max(2, int(min(math.sqrt(allowed), MOST_GROUPS))))
+    groups = min(size, max(2, int(min(allowed / values, MOST_GROUPS))))
+    values = min(target, max(2, int(min(allowed / groups, MOST_VALUES))))
     return groups, values
 
 
@@ -204,7 +208,7 @@ def _divide(
     return found, parts
 
 
-@lru_cache(maxsize=_MOST_GROUPS)
+@lru_cache(maxsize=MOST_GROUPS)
 def _halved(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return how n cuts split a leaf, half of them on each side: the splits [4, n], and the leaves in order [n + 1].
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from syntabula._arguments import count, flag, instance_of
 from syntabula._planning import MOST_ROWS
-from syntabula.synthesizers.plan import GUESSED_ROWS, Plan, plan_of
+from syntabula.synthesizers.plan import GUESSED_ROWS, plan_of
+from syntabula.synthesizers.planned import Plan
 from syntabula.synthesizers.settings import Settings, TableFacts, with_options
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.schema import SchemaSource, as_schema
@@ -50,7 +51,7 @@ class Synthesizer(Settings):
             n_rows: A public or guessed number of rows; 100,000 by default.
             physical: Stored type of each column, if some are not declared. Their domains are then guessed.
             types_found: Whether types will be found too, as for a text file, which stores none. The plan then
-                assumes numeric columns, whatever `physical` says.
+                assumes numeric columns, whatever `physical` says, and that cells are read as texts.
             in_parts: Whether the table will be read in parts, as a folder or a large file is.
 
         Raises:

@@ -54,11 +54,13 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
     schema = request.schema()
     synthesizer = (request if table is None else request.for_table(table)).synthesizer()
     if is_whole(schema):
+        from syntabula.table.files.delimited import is_delimited
         from syntabula.table.read import may_have_parts
 
-        planned: Plan = synthesizer.plan(
-            schema, assume_rows, in_parts=table is not None and may_have_parts(table)
-        )
+        in_parts = table is not None and may_have_parts(table)
+        # No type is left to find, but texts take longer to read.
+        of_text = table is not None and is_delimited(table) and not in_parts
+        planned: Plan = synthesizer.plan(schema, assume_rows, types_found=of_text, in_parts=in_parts)
         return planned
     if table is None:
         raise CommandError(
