@@ -73,6 +73,41 @@ class TestScale:
 
         assert made.bins(coarse).codes(points).tolist() == coarse.codes(made.cells(points)).tolist()
 
+    def test_long_bins_at_the_ends_are_cut_into_doublings(self) -> None:
+        made = scale(-(10**6), 10**6)
+        # One bin of the bulk is short, on either side of zero.
+        coarse = Bins(
+            (0, *(made.cells(np.array([-300, -200, 0, 200, 300]))).tolist(), made.size), integer=True
+        )
+
+        fine = made.with_short_ends(coarse, 40)
+
+        whole, edges = np.array(made.bins(coarse).edges), np.array(made.bins(fine).edges)
+        assert {*whole.tolist()} <= {*edges.tolist()}
+        assert {*edges[np.abs(edges) <= 300].tolist()} == {*whole[np.abs(whole) <= 300].tolist()}
+        for outer in (edges[edges >= whole[-2]], -edges[edges <= whole[1]][::-1]):
+            factors = outer[1:] / outer[:-1]
+            assert factors.max() < 2.02
+            # As even as cells allow.
+            assert factors == pytest.approx(np.full(factors.size, factors.mean()), rel=0.02)
+
+    def test_no_more_cuts_are_made_than_allowed(self) -> None:
+        made = scale(0, 10**9)
+        coarse = Bins((0, int(made.cells(np.array([50]))[0]), made.size), integer=True)
+
+        assert made.with_short_ends(coarse, 60).size > 20
+        assert made.with_short_ends(coarse, 6).size <= coarse.size + 6
+        assert made.with_short_ends(coarse, 0) == coarse
+
+    def test_the_usual_range_is_not_cut(self) -> None:
+        made = scale(0, 10**6, usual=(500, 3000))
+        coarse = Bins((0, int(made.cells(np.array([1500]))[0]), made.size), integer=True)
+
+        edges = np.array(made.bins(made.with_short_ends(coarse, 40)).edges)
+
+        assert np.sum(edges < 3000) == 2
+        assert np.sum(edges > 3000) > 5
+
     def test_its_steepness_is_its_derivative(self) -> None:
         made = scale(0, 10**6, usual=(100, 900))
         for x in (150.0, 5000.0, 2e5):

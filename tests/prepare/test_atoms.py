@@ -153,6 +153,28 @@ class TestFrequentValues:
         assert found.is_all
         assert {*found.points} == {*values.tolist()}
 
+    def test_a_column_is_not_taken_for_one_value_where_noise_may_hide_others(self):
+        # Half a percent of the records, as late fees are.
+        values = np.concatenate([np.zeros(9_950), np.random.default_rng(0).uniform(5, 50, 50)])
+        for budget, is_all in (
+            (Budget(epsilon=5.0, delta=1e-5).with_failure_delta(1e-6), False),
+            (Budget.none(), True),
+        ):
+            found = find_atoms(
+                curator(values if not is_all else np.zeros(10_000), budget),
+                0.0,
+                200.0,
+                unit=None,
+                count=40,
+                n_estimated=10_000,
+                share=Fraction(1, 1000),
+                delta=Fraction(1, 20_000_000),
+                step="x",
+            )
+
+            assert found.points == (0.0,)
+            assert found.is_all == is_all
+
     def test_most_records_at_frequent_values_keep_all_of_these(self):
         # Each of 120 values holds 200 of 26,000 records, 7 standard deviations of noise above a quarter of a bin.
         steady = np.repeat(np.round(np.random.default_rng(0).uniform(-10, 40, 120), 2), 200)

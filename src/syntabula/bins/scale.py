@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ LEAST_SPAN = 10_000
 
 CELLS = 4096
 """Largest number of cells. Beside 270 units on either side of the centre, a cell is less than half a percent wide."""
+
+LONGEST = math.log(2)
+"""Length on the logarithmic part of a scale above which an outermost bin is cut: a doubling."""
 
 _INSIDE = 0.75
 """Part of the scale within the usual range, if one is declared."""
@@ -116,6 +120,29 @@ class Scale:
         """Return the bins of the range that hold the same points as bins of its cells."""
         edges = tuple(self.edges[int(e)] for e in cells.edges)
         return Bins(edges, integer=self.integer)
+
+    def with_short_ends(self, cells: Bins, most: int) -> Bins:
+        """Return bins of cells whose outermost ones are cut into doublings, without a look at what they hold.
+
+        A bin of a few hundred records up to a far bound may span three powers of ten, and in a skewed column hold nearly
+        all the variance. On either side bins are cut from the outside in, up to the first that is no longer than a
+        doubling. The even part of the scale is left as it is.
+
+        Args:
+            cells: Bins of the cells.
+            most: Largest number of further bins; if doublings are more, the cuts lie farther apart.
+        """
+        places = self.at(np.array(self.edges, dtype=np.float64))
+        ends = places[[int(e) for e in cells.edges]]
+        long: list[tuple[float, float]] = []
+        for side in (1, -1):
+            beyond = np.maximum(ends[::side] * side, self.stretch).tolist()
+            outwards = takewhile(lambda b: b[1] - b[0] > LONGEST, reversed([*pairwise(beyond)]))
+            long += [(side * inner, side * outer) for inner, outer in outwards]
+        length = max(LONGEST, sum(abs(b - a) for a, b in long) / max(most, 1))
+        cuts = [np.linspace(a, b, math.floor(abs(b - a) / length) + 2)[1:-1] for a, b in long]
+        further = np.searchsorted(places, np.concatenate(cuts)).tolist() if cuts else []
+        return Bins(tuple(sorted({*map(int, cells.edges), *further})), integer=True)
 
 
 # A fit makes the scale of a column a few times.

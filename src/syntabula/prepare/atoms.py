@@ -177,7 +177,10 @@ def find_atoms(
         ]
         values, counts = [v for v, k in zip(values, kept, strict=True) if k], counts[kept]
     found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))
-    if every_value := found.if_all(n_estimated, most=MOST_SPARSE if found.are_sparse else MOST_ATOMS):
+    # Noise hides up to a percent of other values, without which a column of one value is constant: bins are to tell.
+    may_be_all = len(found.points) > 1 or not column.is_private
+    most_of_all = MOST_SPARSE if found.are_sparse else MOST_ATOMS
+    if may_be_all and (every_value := found.if_all(n_estimated, most=most_of_all)):
         return every_value
     # Where they hold most of the records, those that became bins would be drawn anywhere between the others.
     mostly = sum(found.largest(max(MOST_ATOMS + 1, count)).counts) >= MOSTLY * n_estimated > 0

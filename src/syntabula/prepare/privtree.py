@@ -124,9 +124,15 @@ class FineBins(FittedDiscretizer):
 
 @dataclass(frozen=True)
 class UsualBins(FineBins):
-    """The bins of PrivTree under a budget, and fine ones, as many as pairs of columns bear, where privacy is off."""
+    """The bins of PrivTree under a budget, and fine ones, as many as pairs of columns bear, where privacy is off.
+
+    On a logarithmic scale, PrivTree's outermost bins are cut into doublings, see `Scale.with_short_ends`: a tail with too
+    few records for another leaf may hold nearly all the variance. That costs nothing, and up to half as many bins more.
+    """
 
     key: str = "usual"
+    cuts_ends: ClassVar[bool] = True
+    """Whether outermost bins are cut where they are long, under a budget."""
 
     def auto_count(self, budget: Budget, n_rows: float) -> int:
         """Return four times Rice's number, at most 250, where privacy is switched off, and else the usual number."""

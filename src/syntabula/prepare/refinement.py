@@ -355,7 +355,11 @@ class Refinement:
         cells = ColumnCurator(
             coded(points, CELLS, CodeFold(scale.cells, scale.size)), self.ledger, self.noise
         )
-        return scale.bins(fit(cells, 0, scale.size - 1))
+        bins = fit(cells, 0, scale.size - 1)
+        # A stated number of bins is kept.
+        if self.column.bins is None and getattr(self.settings.fitted, "cuts_ends", False):
+            bins = scale.with_short_ends(bins, count // 2)
+        return scale.bins(bins)
 
     def _by_days(self, bins: Bins) -> Bins:
         if not self.column.has_days:

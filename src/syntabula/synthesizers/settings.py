@@ -98,7 +98,8 @@ class Settings(ABC):
         delta: Probability with which the epsilon bound may fail; choose it well below 1 / the number of records.
         budget: The budget as an object: approximate, zCDP or pure.
         bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
-            the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n, and at most 250.
+            the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n, and at most 250. Long tails may have half as many
+            more, unless a column states its own number.
         preprocessing: How bins are chosen, and the fraction of the budget that bins and unknown domains may cost.
         rare: How rare categories of large columns are merged under privacy before anything else; None merges none.
         seed: Replaces the secure noise by repeatable noise, for experiments; the release is then NOT private.
