@@ -57,8 +57,8 @@ def test_a_killed_command_is_gone_on_with(folder, run) -> None:
     whole = run(*SYNTH, "-o", "whole.csv")
 
     assert (resumed.code, whole.code) == (0, 0), resumed.err + whole.err
-    assert "resumed: 1 of the noisy answers came from journal, the others were drawn" in resumed.err
-    assert "1 of the noisy answers came from its journal" in resumed.out
+    assert "resumed: 1 of the answers came from journal, the others were drawn" in resumed.err
+    assert "1 of the answers came from its journal" in resumed.out
     assert json.loads(Path("statement.json").read_text())["replayed"] == 1
     assert Path("out.csv").read_bytes() == Path("whole.csv").read_bytes()
     assert spends_of("resumed") == spends_of("journal")
@@ -138,7 +138,7 @@ class TestKilledWhileItWrites:
             )
             assert {name: Path(name).read_bytes() for name in whole} == whole
         else:
-            assert "5 of the noisy answers came from journal" in resumed.err
+            assert "5 of the answers came from journal" in resumed.err
 
     @pytest.mark.thorough
     def test_the_last_moment_is_the_end(self, whole, run) -> None:

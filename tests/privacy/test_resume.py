@@ -319,3 +319,11 @@ def test_fingerprints_tell_long_arrays_apart() -> None:
     assert len({fingerprint([a]) for a in arrays}) == len(arrays)
     assert fingerprint([np.arange(9.0)]) == fingerprint([np.arange(18.0)[::2] / 2])
     assert fingerprint([np.int64(3)]) == fingerprint([3])
+
+
+def test_a_run_with_a_budget_does_not_share_the_journal_of_one_without_privacy() -> None:
+    journal = MemoryJournal()
+    ask(open_ledger(NO_PRIVACY, journal, FACTS, resume=False), event=ExactEvent("counts"))
+
+    with pytest.raises(BudgetError, match="exact answers of an earlier run without privacy"):
+        open_ledger(BUDGET, journal, FACTS, resume=False)

@@ -444,7 +444,7 @@ class TestResumption:
     def test_a_run_that_was_gone_on_with_says_so(self) -> None:
         resumed = statement(replayed=5)
 
-        assert "5 of the noisy answers came from its journal" in resumed.text()
+        assert "5 of the answers came from its journal" in resumed.text()
         assert resumed.is_private
         assert resumed.to_json()["replayed"] == 5
         assert PrivacyStatement.from_json(json.loads(json.dumps(resumed.to_json()))) == resumed

@@ -45,9 +45,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from syntabula.errors import ReleaseFileError, ResumeError
+from syntabula.errors import BudgetError, ReleaseFileError, ResumeError
 from syntabula.privacy.budget import Budget
-from syntabula.privacy.events import Event
+from syntabula.privacy.events import Event, ExactEvent
 from syntabula.privacy.ledger import REMEDY, Ledger, Token
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.rules import RULES, failure_of
@@ -79,11 +79,18 @@ def open_ledger(
         unit: Whom the budget protects; a single record by default.
 
     Raises:
+        BudgetError: If earlier runs had no privacy, so that no budget holds for all of them.
         BudgetExceededError: If earlier runs left less than a hundredth; nothing was written.
         ResumeError: If the last run of the journal differs from this one, or the journal does not describe it.
     """
     resumed = resume and journal is not None and _is_begun(journal, facts)
     first = journal.runs[-1].first if journal is not None and resumed else None
+    earlier = () if journal is None else journal.records[:first]
+    if budget.currency != "none" and any(isinstance(record.event, ExactEvent) for record in earlier):
+        raise BudgetError(
+            "the journal has exact answers of an earlier run without privacy, so that no budget holds for all of its "
+            "runs; give this run a journal of its own"
+        )
     ledger = Ledger(budget, journal, replay_from=first, unit=unit)
     ledger.require_allowance()
     if journal is not None and not resumed:

@@ -163,7 +163,7 @@ def _resumption(statement: StatementFacts) -> list[str]:
     if not statement.replayed:
         return []
     return [
-        f"  The run was interrupted and resumed: {statement.replayed} of the noisy answers came from its journal, and",
+        f"  The run was interrupted and resumed: {statement.replayed} of the answers came from its journal, and",
         "  none was drawn or charged twice. If the table was changed in between, they describe the",
         "  earlier one; what all answers together reveal about a record stays within the total.",
     ]
@@ -172,7 +172,7 @@ def _resumption(statement: StatementFacts) -> list[str]:
 def _public(statement: StatementFacts) -> list[str]:
     stored, unit = statement.stored_types, statement.unit
     lines = [
-        "  Column names and their order, the kind of table (of delimited text its separator and quotes too),",
+        "  Column names and their order, the kind of table (of text its separator, quotes and encoding too),",
         "  the schema and the options of the method.",
         *(_wrapped(_OF_TYPES.format(n=len(stored), names=", ".join(stored))) if stored else []),
         "  Values outside the schema are clipped to its bounds or read as missing or other; a record that",

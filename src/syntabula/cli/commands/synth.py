@@ -118,7 +118,7 @@ def synth(
         )
     elif resume:
         console.note(
-            f"resumed: {release.privacy.replayed} of the noisy answers came from {journal}, the others were drawn"
+            f"resumed: {release.privacy.replayed} of the answers came from {journal}, the others were drawn"
         )
     facts = {
         "out": str(out),
