@@ -67,11 +67,11 @@ def schema_of(table: pd.DataFrame) -> st.Schema:
 
 
 def distances(real: pd.DataFrame, drawn: pd.DataFrame) -> dict[tuple[str, str], float]:
-    """Return the total variation distance of each pair of columns; fees are in 20 levels of the real ones."""
+    """Return the total variation distance of each pair of columns, ages and fees in 20 levels of the real ones."""
     levels = {}
     for name in real:
         both = pd.concat([real[name], drawn[name]], ignore_index=True)
-        if name == "fee":
+        if name in ("age", "fee"):
             cuts = np.unique(np.nanquantile(real[name], np.linspace(0, 1, 21)[1:-1]))
             levels[name] = np.searchsorted(cuts, both.astype(float))
         else:
