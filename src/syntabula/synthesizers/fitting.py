@@ -226,8 +226,8 @@ def fit_table(
         ends=ends,
     )
     tell_of_found(codec.schema, found, is_exact=is_exact, has_units=units is not None)
-    if not is_whole(schema) or prepared.finds_atoms:
-        # Found domains, and atoms beside bins, may take more codes than were planned for.
+    if not is_whole(schema) or any(prepared.parts.values()):
+        # Found domains, and bins that follow from values, may take more codes than were planned for.
         check_memory(method, codec, prepared)
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.
