@@ -194,7 +194,7 @@ def fit_table(
     columns = counted_columns(source, prepared) if isinstance(source, RawParts) and text is None else None
     counted = prepared.counted(source.n_rows, ledger, noise) if prepared.count else None
     n_records = source.n_rows if is_exact else 0.0 if counted is None else max(float(counted.values[0]), 0.0)
-    require_enough_keys(declared, n_records)
+    require_enough_keys(declared, n_records, counted)
     table: RawTable | RawParts
     if text is not None:
         typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
