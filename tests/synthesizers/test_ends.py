@@ -13,7 +13,11 @@ import syntabula as st
 from syntabula.bins.ends import EndTimes, of_any_day, rhythm_of
 from syntabula.bins.uniform import Bins
 from syntabula.errors import SchemaError
-from syntabula.table.schema.gaps import Gap, timed_end
+from syntabula.prepare.ends import end_folds
+from syntabula.table.coding.codec import Codec
+from syntabula.table.read import read
+from syntabula.table.rules.at_work import row_rules
+from syntabula.table.schema.gaps import Gap, end_points, timed_end
 
 TIMES = st.Datetime(dt.datetime(2022, 1, 1), dt.datetime(2024, 3, 31), resolution="minute")
 RULES = st.Rules(order=[["start", "end"]])
@@ -64,12 +68,32 @@ def test_ends_keep_to_hours_quarters_and_weekdays_and_orders_hold(release: st.Re
     assert lengths[1].mean() == pytest.approx(lengths[0].mean(), rel=0.1)
 
 
-def test_the_ledger_is_what_the_plan_said(release: st.Release) -> None:
+def test_ends_cost_what_the_plan_said(release: st.Release) -> None:
     plan = st.Independent(epsilon=8).plan(SCHEMA, n_rows=5_000)
 
-    planned = [step.name for step in plan.steps]
-    assert any("at the end of 'end'" in name for name in planned)
-    assert "at the end of 'end'" in str(release.privacy)
+    planned = [(step.name, step.share) for step in plan.steps if "at the end of" in step.name]
+    spent = [(line.step, line.share) for line in release.privacy.lines if "at the end of" in line.step]
+    assert [name for name, _ in planned] == [name for name, _ in spent]
+    assert len(planned) == 1
+    # Noise is rounded up to standard deviations that can be drawn.
+    assert spent[0][1] == pytest.approx(planned[0][1], rel=0.01)
+    assert spent[0][1] <= planned[0][1]
+
+
+def test_a_record_changes_one_cell_of_each_count_by_one() -> None:
+    frame = stays(200)
+    frame.loc[::7, "end"] = pd.NaT
+    rules = row_rules(SCHEMA)
+    assert rules is not None
+
+    def counted(rows: pd.DataFrame) -> list[np.ndarray]:
+        points = end_points(rules.learned_table(read(rows))[0].columns["end"])
+        return [np.bincount(fold.code(points), minlength=fold.size) for fold in end_folds(TIMES).values()]
+
+    # Of a record without an end, none.
+    for row, n_changed in [(0, 0), (1, 1)]:
+        for before, after in zip(counted(frame), counted(frame.drop(row)), strict=True):
+            assert np.abs(before - after).sum() == n_changed
 
 
 def test_a_saved_release_draws_the_same_rows(release: st.Release, tmp_path) -> None:
@@ -158,3 +182,12 @@ class TestFactors:
             EndTimes(rhythm, None, (), (2.0,))
         with pytest.raises(SchemaError, match="do not fit"):
             EndTimes(rhythm, None, (5,), (1.0,)).check(Bins((0, 10), integer=True))
+        with pytest.raises(SchemaError, match="do not fit"):
+            EndTimes(rhythm, None, (), (1.0,)).check(None)
+
+    def test_a_stored_end_of_no_column_is_refused(self, release: st.Release) -> None:
+        stored = release.codec.to_json()
+        stored["ends"] = {"nobody": stored["ends"]["end"]}
+
+        with pytest.raises(SchemaError, match="do not fit"):
+            Codec.from_json(stored)

@@ -67,6 +67,17 @@ def test_too_few_keys_are_told_before_anything_but_the_number_of_records_is_spen
     assert set(drawn["key"]) == {f"A{i}" for i in range(10)}
 
 
+def test_as_many_keys_as_records_suffice_whatever_the_noise() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"key": [f"A{i:02d}" for i in range(100)], "a": rng.integers(0, 1000, 100)})
+    schema = st.Schema({"key": st.Identifier(pattern=r"A\d\d"), "a": st.Numeric(0, 1000, integer=True)})
+
+    # Half of the released numbers of records are above 100.
+    for seed in range(8):
+        release = st.Independent(epsilon=1.0, seed=seed).fit(frame, schema)
+        assert len(release.sample(100)) == 100
+
+
 def test_a_draw_of_more_rows_than_keys_names_the_column() -> None:
     frame, short = FRAME[["key", "a"]][:9], {"key": st.Identifier(pattern=r"A\d")}
     release = st.Independent(epsilon=10.0, seed=1).fit(frame, st.Schema({**short, "a": SCHEMA["a"]}))

@@ -7,6 +7,8 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import syntabula as st
@@ -49,6 +51,19 @@ class TestRows:
         synthesizer = st.synthesizer(method)(rare=None)
 
         assert synthesizer.plan(WIDE).seconds > 2 * synthesizer.plan(narrow).seconds
+
+
+def test_bins_that_take_more_codes_than_were_planned_are_refused_before_rows_are_coded() -> None:
+    rng = np.random.default_rng(0)
+    amount = np.exp(rng.normal(4, 2, (5_000, 2))).round(2)
+    # Frequent values are stated: none are found, but long tails are cut and rounder values told apart.
+    column = st.Numeric(0, 10**6, decimals=2, atoms=[])
+    schema = st.Schema({"a": column, "b": column})
+    planned = max(step.memory_mb for step in st.MST(bins=20, rare=None, epsilon=5).plan(schema).steps)
+    method = st.MST(bins=20, rare=None, epsilon=5, seed=0, memory_mb=1.02 * planned)
+
+    with pytest.raises(ResourceError, match="tree's pairs"):
+        method.fit(pd.DataFrame(amount, columns=["a", "b"]), schema)
 
 
 def wide(n_columns: int) -> st.Schema:

@@ -142,11 +142,6 @@ class Preparation:
         part = found / (found + self._learner_delta(ledger.budget))
         return ledger.failure_allowance * part * n_columns / (self.n_labels + self.failing)
 
-    @property
-    def finds_atoms(self) -> bool:
-        """Whether the frequent values of some column are found."""
-        return any("atoms" in asked for asked in self.parts.values())
-
     def planned(self, domain: Domain) -> tuple[list[tuple[PlannedStep, Fraction]], Domain]:
         """Return all steps with their shares, in order, and the domain after rare codes are merged.
 

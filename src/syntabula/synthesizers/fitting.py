@@ -194,7 +194,7 @@ def fit_table(
     columns = counted_columns(source, prepared) if isinstance(source, RawParts) and text is None else None
     counted = prepared.counted(source.n_rows, ledger, noise) if prepared.count else None
     n_records = source.n_rows if is_exact else 0.0 if counted is None else max(float(counted.values[0]), 0.0)
-    require_enough_keys(declared, n_records)
+    require_enough_keys(declared, n_records, counted)
     table: RawTable | RawParts
     if text is not None:
         typed = prepared.typed(text, declared, ledger, noise, counted=counted, progress=preparing)
@@ -226,8 +226,8 @@ def fit_table(
         ends=ends,
     )
     tell_of_found(codec.schema, found, is_exact=is_exact, has_units=units is not None)
-    if not is_whole(schema) or prepared.finds_atoms:
-        # Found domains, and atoms beside bins, may take more codes than were planned for.
+    if not is_whole(schema) or any(prepared.parts.values()):
+        # Found domains, and bins that follow from values, may take more codes than were planned for.
         check_memory(method, codec, prepared)
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.

@@ -10,27 +10,34 @@ from syntabula.table.schema.columns import Categorical, Date, Datetime, Identifi
 from syntabula.table.schema.schema import Schema, columns_listed
 
 if TYPE_CHECKING:
+    from syntabula.privacy.pricing import NoisyVector
     from syntabula.table.raw import PhysicalType
 
 
 _DAYS_AS_NUMBERS = (19_000_101, 20_991_231)
+_BY_NOISE = 0.001
+"""Probability with which noise alone may have declared keys refused that suffice."""
 
 
-def require_enough_keys(schema: Schema | None, n_rows: float) -> None:
+def require_enough_keys(schema: Schema | None, n_rows: float, counted: NoisyVector | None = None) -> None:
     """Refuse declared keys that would not suffice for a table as long as the real one, before more budget is spent.
+
+    Keys may be just as many as records, so noise on the number of these is no reason to refuse them.
 
     Args:
         schema: The declared columns.
         n_rows: Number of rows, exact where there is no privacy, else as released.
+        counted: The noisy count that released it, if there is one.
 
     Raises:
         SchemaError: If a pattern has fewer different keys than there are rows, and nothing says that they come again.
     """
+    fewest = n_rows - (0.0 if counted is None else counted.above_noise(_BY_NOISE))
     for name, column in ({} if schema is None else schema.columns).items():
         if not isinstance(column, Identifier) or column.pattern is None or column.distinct is not None:
             continue
         # Those of units come again in their rows.
-        if schema is not None and name != schema.unit and (n_keys := column.keys().n_keys) < n_rows:
+        if schema is not None and name != schema.unit and (n_keys := column.keys().n_keys) < fewest:
             raise SchemaError(
                 f"column {name!r}: its pattern has {n_keys:,} different keys, fewer than the table has rows; say by "
                 "`distinct` how many differ, if they come again, or declare a longer pattern. Nothing but the number of "
