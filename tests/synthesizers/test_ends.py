@@ -13,6 +13,7 @@ import syntabula as st
 from syntabula.bins.ends import EndTimes, of_any_day, rhythm_of
 from syntabula.bins.uniform import Bins
 from syntabula.errors import SchemaError
+from syntabula.table.coding.codec import Codec
 from syntabula.table.schema.gaps import Gap, timed_end
 
 TIMES = st.Datetime(dt.datetime(2022, 1, 1), dt.datetime(2024, 3, 31), resolution="minute")
@@ -158,3 +159,10 @@ class TestFactors:
             EndTimes(rhythm, None, (), (2.0,))
         with pytest.raises(SchemaError, match="do not fit"):
             EndTimes(rhythm, None, (5,), (1.0,)).check(Bins((0, 10), integer=True))
+
+    def test_a_changed_release_whose_ends_have_no_bins_is_refused(self, release: st.Release) -> None:
+        document = release.codec.to_json()
+        document["ends"] = {"nowhere": document["ends"]["end"]}
+
+        with pytest.raises(SchemaError, match="do not fit"):
+            Codec.from_json(document)

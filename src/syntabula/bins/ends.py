@@ -33,9 +33,9 @@ class EndTimes:
         if any(not 0 <= share <= 1 for share in self.shares):
             raise SchemaError("the shares of distances are not from 0 to 1")
 
-    def check(self, bins: Bins) -> None:
-        """Raise SchemaError if they do not fit the codec's bins."""
-        if len(self.shares) != bins.size or not {*self.cuts} <= {*bins.cuts}:
+    def check(self, bins: Bins | None) -> None:
+        """Raise SchemaError if they do not fit the codec's bins, or there are none."""
+        if bins is None or len(self.shares) != bins.size or not {*self.cuts} <= {*bins.cuts}:
             raise SchemaError("the ends of distances do not fit their bins")
 
 

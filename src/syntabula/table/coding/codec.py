@@ -107,7 +107,7 @@ class Codec:
         object.__setattr__(self, "lifts", MappingProxyType(dict(self.lifts)))
         object.__setattr__(self, "ends", MappingProxyType(dict(self.ends)))
         for name, ends in self.ends.items():
-            ends.check(self.bins[name])
+            ends.check(self.bins.get(name))
         for name, lifts in self.lifts.items():
             fitting = all(len(x.groups) == sizes.get(x.column) and x.column != name for x in lifts.lifts)
             if name not in self.rhythms or not fitting:
