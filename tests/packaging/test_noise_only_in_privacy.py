@@ -68,6 +68,7 @@ MAY_DRAW = {
     # Rows of a released model are tried and counted: post-processing.
     "record_models/conditions_first": "numpy.random",
     "record_models/column_trees": "numpy.random",
+    "record_models/tree_seconds": "numpy.random",
     "record_models/latent": "numpy.random",
     "record_models/evolution": "numpy.random",
     "record_models/base": "numpy.random",

@@ -234,6 +234,7 @@ STYLES: list[tuple[list[str], str, tuple[str, str | None]]] = [
     # Two signs, and numbers of telephones.
     (["12 %", "12 €"], ",", ("VARCHAR", None)),
     (["612 345 678", "655 123 456"], ",", ("VARCHAR", None)),
+    (["+34 612 345 678", "+48 655 123 456"], ",", ("VARCHAR", None)),
     (["12 34", "12 56"], ",", ("VARCHAR", None)),
 ]
 

@@ -55,8 +55,11 @@ WHOLE = np.arange(1, 2_001) * 7
         # Decimals that are left out at times have fewer than three at other times.
         (",", "1.234 €", [f"{value:,} €".replace(",", ".") for value in WHOLE], 14_000),
         ("parquet", "1.234 €", [f"{-value:,} €".replace(",", ".") for value in WHOLE], -7),
+        # Spaces are between groups, whatever is between cells.
+        (";", "1 234", [f"{value:,}".replace(",", " ") for value in WHOLE], 14_000),
+        (";", "1\u202f234\u00a0€", [f"{value:,}\u00a0€".replace(",", "\u202f") for value in WHOLE], 14_000),
         ("parquet", "1234.0 €", [f"{value / 1_000 + 1} €" for value in WHOLE], 15.0),
-        ("parquet", "1234.5 €", [f"{value:.3f} €" for value in WHOLE / 1_000 + 1], 15.0),
+        ("parquet", "1234.500 €", [f"{value:.3f} €" for value in WHOLE / 1_000 + 1], 15.0),
     ],
 )
 def test_a_point_between_groups_of_digits_is_no_decimal_point(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections import Counter
@@ -345,10 +346,18 @@ class RawTable:
         return f"RawTable({len(self.columns)} columns)"
 
 
+_ESCAPES = ("idna", "punycode", "raw-unicode-escape", "unicode-escape")
+"""What Python counts as encodings of text, but no file is in: cells with capitals or backslashes would change."""
+
+
 def is_encoding(name: object) -> TypeGuard[str]:
-    """Return whether a name is that of an encoding of text which Python knows."""
+    """Return whether a name is that of an encoding of text files which Python knows."""
     try:
-        return isinstance(name, str) and "x".encode(name).decode(name) == "x"
+        return (
+            isinstance(name, str)
+            and "x".encode(name).decode(name) == "x"
+            and codecs.lookup(name).name not in _ESCAPES
+        )
     except (LookupError, ValueError):
         return False
 

@@ -75,6 +75,17 @@ def test_a_byte_order_mark_shows_utf_16(tmp_path: Path, encoding: str, mark: byt
     assert raw.decode("utf-16").startswith("größe;preis;ort\r\n")
 
 
+def test_a_byte_order_mark_shows_utf_32_too(tmp_path: Path) -> None:
+    assert [*read(file_of(tmp_path, "utf-32")).columns] == ["größe", "preis", "ort"]
+
+
+def test_a_mark_of_utf_8_counts_more_than_a_declared_encoding(tmp_path: Path) -> None:
+    table = read(file_of(tmp_path, "utf-8", mark=codecs.BOM_UTF8), WINDOWS)
+
+    assert [*table.columns] == ["größe", "preis", "ort"]
+    assert table.origin.dialect == Dialect(";", marked=True, returns=True)
+
+
 class TestRefusal:
     def test_says_how_to_state_the_encoding(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"line 1 of .* --encoding cp1252"):
@@ -85,8 +96,24 @@ class TestRefusal:
             read(file_of(tmp_path, "cp1252"), Schema({}, others="find", encoding="ascii"))
         assert "gr" not in str(refused.value).replace(str(tmp_path), "")
 
+    @pytest.mark.parametrize("n_rows", [3, 500_000])
+    def test_names_the_line_in_long_files_too(self, tmp_path: Path, n_rows: int) -> None:
+        (tmp_path / "t.csv").write_bytes(b"x,y\n" + b"a,1\n" * n_rows + "ü,2\nb,3\n".encode("cp1252"))
+
+        with pytest.raises(DataError, match=rf"from line {n_rows + 2} on"):
+            read(tmp_path / "t.csv", Schema({}, others="find", encoding="ascii"))
+
+    @pytest.mark.parametrize("damaged", [True, False])
+    def test_of_damaged_and_of_no_compression(self, tmp_path: Path, damaged: bool) -> None:
+        raw = TEXT.encode("cp1252")
+        (tmp_path / "t.csv.gz").write_bytes(gzip.compress(raw)[:-20] if damaged else raw)
+
+        with pytest.raises(DataError, match="damaged, or not compressed with gzip"):
+            read(tmp_path / "t.csv.gz", WINDOWS)
+
     def test_of_an_unknown_encoding(self) -> None:
-        for name in ("western", "hex", 1252):
+        # By idna, cells would lose their capitals.
+        for name in ("western", "hex", "rot13", "idna", "punycode", "unicode_escape", 1252):
             with pytest.raises(SchemaError, match="encoding must be"):
                 Schema({}, others="find", encoding=name)  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ import gzip
 import io
 import os
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -28,7 +29,7 @@ def as_utf8(path: str, compression: str, encoding: str) -> Iterator[tuple[str, s
     The copy is in memory, or else a file without a name, so that nothing is left of it even if this process is killed.
 
     Raises:
-        DataError: If the file is not in its encoding, or this system has no such copies.
+        DataError: If the file is not in its encoding or compression, or this system has no such copies.
     """
     if compression not in _OPENERS:
         raise DataError(
@@ -37,8 +38,13 @@ def as_utf8(path: str, compression: str, encoding: str) -> Iterator[tuple[str, s
     if os.name != "posix":
         raise DataError(f"{path!r} is in {encoding}, which this system cannot read; save it in UTF-8")
     with _without_name() as copy:
-        with _OPENERS[compression](path, "rb") as raw:
-            _copy_as(raw, copy, encoding, path)
+        try:
+            with _OPENERS[compression](path, "rb") as raw:
+                _copy_as(raw, copy, encoding, path)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise DataError(
+                f"{path!r} is damaged, or not compressed with gzip; save it again, or rename it if it is not compressed"
+            ) from None
         copy.flush()
         yield f"/dev/fd/{copy.fileno()}", "none"
 
@@ -50,12 +56,16 @@ def _without_name() -> IO[bytes]:
 
 
 def _copy_as(raw: IO[bytes], copy: IO[bytes], encoding: str, path: str) -> None:
-    text, line = io.TextIOWrapper(raw, encoding=encoding, newline=""), 1
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
     try:
-        while piece := text.read(_AT_ONCE):
-            copy.write(piece.encode())
-            line += piece.count("\n")
-    except UnicodeError:
+        while piece := raw.read(_AT_ONCE):
+            text = decoder.decode(piece)
+            copy.write(text.encode())
+            line += text.count("\n")
+        copy.write(decoder.decode(b"", final=True).encode())
+    except UnicodeError as error:
+        if isinstance(error, UnicodeDecodeError):
+            line += error.object[: error.start].decode(encoding, "ignore").count("\n")
         raise DataError(
             f"{path!r} is not in the encoding {encoding}, from line {line} on; state its own, or save the file in UTF-8"
         ) from None

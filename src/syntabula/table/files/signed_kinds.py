@@ -107,9 +107,11 @@ def case(cell: str, tests: Mapping[str, str], places: Mapping[str, int]) -> str:
         found.append(f"(CASE {shape} {bases} END) + (CASE {offsets} END)")
     wells = "|".join(f"({group}[0-9]{{3}})+" for group in GROUPS)
     joined = matches(cell, f"[^0-9]*[1-9][0-9]{{0,2}}({wells})([.,][0-9]*)?[^0-9]*")
+    # So are phones abroad written, such as +34 612 345 678, and hardly any amount.
+    phone = matches(cell, rf"\+[0-9{spaces}]+")
     return (
         f"WHEN {matches(cell, written)} AND regexp_matches({cell}, {quoted(f'[{_SIGNS}{groups}]')}) "
-        f"THEN coalesce({found[0]}, CASE WHEN {joined} THEN {found[1]} END, {places['text']})"
+        f"THEN coalesce({found[0]}, CASE WHEN {joined} AND NOT {phone} THEN {found[1]} END, {places['text']})"
     )
 
 

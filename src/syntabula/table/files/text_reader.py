@@ -17,8 +17,15 @@ from syntabula.table.database import one_file, quoted
 from syntabula.table.raw import DELIMITERS
 from syntabula.table.schema.schema import Schema
 
-_UTF_8, _UTF_16 = "utf-8", "utf-16"
-_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF_8 = "utf-8"
+_MARKS = {
+    codecs.BOM_UTF8: _UTF_8,
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Encodings by their byte order marks; that of UTF-32 begins as that of UTF-16 does."""
 _LONGEST_HEADER = 2**20
 _RECORD = re.compile(r"Invalid Input Error: CSV Error on Line: ([0-9]+)")
 
@@ -91,12 +98,12 @@ def text_reader(database: Any, path: str, compression: str, encoding: str | None
         database: The connection.
         path: The file.
         compression: "none", "gzip" or "zstd".
-        encoding: Its encoding, as a schema declares it; None for UTF-8, or UTF-16 with a byte order mark.
+        encoding: Its encoding, as a schema declares it; None for UTF-8. A byte order mark counts more.
 
     Raises:
         DataError: If it is not in this encoding.
     """
-    found = _UTF_16 if _is_marked(path, compression) else encoding or _UTF_8
+    found = _marked_encoding(path, compression) or encoding or _UTF_8
     found = codecs.lookup(found).name.removesuffix("-sig")
     if found == _UTF_8:
         yield TextReader(database, path, found, path, compression)
@@ -107,16 +114,17 @@ def text_reader(database: Any, path: str, compression: str, encoding: str | None
         yield TextReader(database, path, found, file, of_file)
 
 
-def _is_marked(path: str, compression: str) -> bool:
-    """Return whether a text begins with the byte order mark of UTF-16."""
+def _marked_encoding(path: str, compression: str) -> str | None:
+    """Return the encoding that the byte order mark of a text shows; None without one."""
     if compression == "zstd":
-        return False
+        return None
     try:
         with (gzip.open if compression == "gzip" else open)(path, "rb") as file:
-            return bool(file.read(2).startswith(_MARKS))
+            head = bytes(file.read(4))
     except (OSError, EOFError, zlib.error):
         # Who reads the file says what is wrong with it.
-        return False
+        return None
+    return next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
 
 
 def encoding_in(schema: Schema | None) -> str | None:

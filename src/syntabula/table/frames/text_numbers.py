@@ -15,9 +15,9 @@ from syntabula.table.new_keys import FEW_VALUES
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.numeric import MOST_TEXTS, Numeric
 from syntabula.table.schema.schema import Schema, undeclared
-from syntabula.table.schema.text_formats import SHORTEST, SIGN
+from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SIGN, SPACES
 
-_GROUPS = "' \u00a0\u202f"
+_GROUPS, _SPACES = "".join(GROUPS), "".join(SPACES)
 _GROUPED = re.compile(rf"[1-9][0-9]{{0,2}}([{_GROUPS}][0-9]{{3}})+([.,][0-9]*)?([eE][+-]?[0-9]+)?")
 """Digits in groups of three, unlike those of phones, such as 49 783444."""
 _LIMIT = re.compile(rf"([<>≤≥]|<=|>=) ?([0-9][0-9.,{_GROUPS}]*( ?{SIGN})?|LO[DQ]|[DQ]L)")
@@ -28,7 +28,7 @@ _WORDS = {"#N/A", "<NA>", "N/A", "NA", "n/a", "NULL", "null", "None", "-", "--",
 """Texts that stand for a missing number, but are not empty."""
 _NUMBER = re.compile(
     rf"(?P<first>[+-]?)(?P<prefix>({SIGN} ?)?)(?P<second>[+-]?)"
-    rf"(?P<digits>[0-9.]([0-9.,{_GROUPS}]*[0-9])?\.?([eE][+-]?[0-9]+)?)(?P<suffix>( ?{SIGN})?)"
+    rf"(?P<digits>[0-9.]([0-9.,{_GROUPS}]*[0-9])?\.?([eE][+-]?[0-9]+)?)(?P<suffix>([{_SPACES}]?{SIGN})?)"
 )
 
 
@@ -95,9 +95,13 @@ def _as_numbers(name: str, table: RawTable) -> RawColumn | None:
     plain = RepeatedTexts(object_array([style.plain(text) for text in bare]), texts.places)
     numbers = RawColumn(plain, raw.missing | (held > 0), raw.physical)
     reader = TextTimes(replace(table, columns={name: numbers}), [name])
+    plain_texts = [style.plain(text) for text in present.difference(beside)]
     dialect = table.origin.dialect
     decimal_comma = dialect is not None and dialect.delimiter == ";"
-    decimal_comma |= _has_groups_by_point([style.plain(text) for text in present.difference(beside)])
+    decimal_comma |= _has_groups_by_point(plain_texts)
+    if style.group:
+        # Another mark than that between groups is before decimals.
+        decimal_comma = any("," in text for text in plain_texts)
     physical = reader.types(("integer", "float"), decimal_comma=decimal_comma).get(name)
     if physical is None:
         return None
@@ -161,13 +165,11 @@ class _Style:
         return not (self.prefix or self.group or self.suffix)
 
     def plain(self, text: str) -> str:
-        """Return a number without signs, and with groups that are known; another text as it is."""
+        """Return a number without signs and marks between groups; another text as it is."""
         found = _NUMBER.fullmatch(text)
         if found is None:
             return text
-        digits = found["digits"]
-        if self.group:
-            digits = digits.replace(self.group, "." if "," in digits else ",")
+        digits = found["digits"].replace(self.group, "") if self.group else found["digits"]
         return found["first"] + found["second"] + digits
 
     def format(self, physical: PhysicalType) -> str | None:
@@ -175,6 +177,4 @@ class _Style:
         if self.is_plain:
             return physical.format
         format = physical.format or ("1234" if physical.kind == "integer" else SHORTEST)
-        if self.group:
-            format = f"1{self.group}{format[2:]}"
-        return f"{self.prefix}{format}{self.suffix}"
+        return f"{self.prefix}{format[0]}{self.group}{format[1:]}{self.suffix}"
