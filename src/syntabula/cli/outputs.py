@@ -113,11 +113,15 @@ def check_rows(rows: int | None, out: Path) -> None:
         )
 
 
-def check_table_file(path: Path) -> None:
-    """Refuse a file name whose format is unknown before anything is spent."""
+def check_table_file(path: Path, encoding: str | None = None) -> None:
+    """Refuse a file name whose format is unknown, or has no such encoding, before anything is spent."""
     from syntabula.table.files.formats import file_format
 
-    file_format(path)
+    kind = file_format(path)
+    if encoding is not None and kind.container in ("csv", "tsv"):
+        from syntabula.table.files.encodings import check_writable
+
+        check_writable(kind.compression, encoding)
 
 
 def check_parts(folder: Path, part: int | None, of: int, *, force: bool) -> None:

@@ -76,8 +76,8 @@ def synth(
     console: Console = context.obj
     request = replace(request.for_table(table), seed=seed, journal=journal, resume=resume)
     check_rows(rows, out)
-    check_table_file(out)
     schema = request.schema()
+    check_table_file(out, None if schema is None else schema.encoding)
     if rows is not None and schema is not None:
         from syntabula.table.schema.schema import check_number
 

@@ -71,14 +71,19 @@ def _copy_as(raw: IO[bytes], copy: IO[bytes], encoding: str, path: str) -> None:
         ) from None
 
 
+def check_writable(compression: str, encoding: str) -> None:
+    """Raise DataError if files in an encoding cannot be compressed so."""
+    if compression not in _OPENERS and not codecs.lookup(encoding).name.startswith("utf-8"):
+        raise DataError(f"a file in {encoding} cannot be compressed with zstd; write it without, or with .gz")
+
+
 def encode_file(path: str, compression: str, encoding: str) -> None:
     """Write a file in UTF-8 anew in another encoding, at the same path.
 
     Raises:
         DataError: If a character does not exist in it, or it is compressed with zstd.
     """
-    if compression not in _OPENERS:
-        raise DataError(f"a file in {encoding} cannot be compressed with zstd; write it without, or with .gz")
+    check_writable(compression, encoding)
     encoded = f"{path}.encoded"
     opened = _OPENERS[compression]
     try:
