@@ -338,39 +338,3 @@ class TestKeys:
 
         assert counted[0].tolist() == [4, 3, 1]
         assert all(np.abs(other - counted[0]).sum() == 1 for other in counted[1:])
-
-
-class TestKeysWithoutTheirName:
-    """Whole numbers that all differ, though many would not by chance; seeded, and noise hides it less often than 1e-6."""
-
-    @pytest.mark.parametrize("budget", [BUDGET, Budget(float("inf"))])
-    @pytest.mark.parametrize("first", [1, 100_000])
-    def test_are_keys(self, budget, first):
-        key = of_whole(RNG.permutation(N) + first, budget)
-
-        assert isinstance(key, st.Identifier)
-        assert key.integer
-        assert key.distinct is None
-        assert key.pattern == (None if first == 1 else r"[1-9]\d{5}")
-
-    @pytest.mark.parametrize("budget", [BUDGET, Budget(float("inf"))])
-    def test_numbers_that_repeat_are_none(self, budget):
-        assert isinstance(of_whole(RNG.integers(0, 4 * N, N), budget), st.Numeric)
-
-    def test_nor_are_few_numbers_of_many_that_differ_by_chance(self):
-        few = RNG.choice(10**9, 300, replace=False)
-
-        assert isinstance(of_whole(few, Budget(float("inf"))), st.Numeric)
-
-
-def of_whole(values, budget):
-    raw = read(pd.DataFrame({"x": values})).columns["x"]
-    return extract_column(
-        "x",
-        raw,
-        share=Fraction(1, 5),
-        delta=DELTA,
-        ledger=Ledger(budget),
-        noise=SeededNoise(2),
-        n_estimated=float(len(values)),
-    )

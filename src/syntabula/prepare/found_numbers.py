@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from syntabula.table.clock_numbers import (
     TELLING_NUMBERS,
     are_clock_times,
 )
-from syntabula.table.new_keys import DIGITS, FEW_VALUES, how_many_differ, pattern_of_digits
+from syntabula.table.new_keys import DIGITS, how_many_differ, pattern_of_digits
 from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import Identifier, Numeric, Time
 
@@ -53,12 +52,6 @@ LEAST_TELLING = 0.05
 
 _FARTHEST = 2**14
 """Above bounds of clock times that noise has widened."""
-
-_ROUNDED = 1.05
-"""Noise may make the released number of records larger than the number of values within the bounds."""
-
-_FEWEST, _SURELY = 0.005, 20.0
-"""Repetitions by chance that make it worth asking, in parts of the records; and that never all fail to occur."""
 
 MOST_REPEATED = 20
 """Numbers with the name of a key that occur more often than this on average are learned."""
@@ -133,55 +126,6 @@ def unnamed_clock_number(
     if min(telling) <= max(height, LEAST_TELLING * total):
         return None
     return Time(format=AS_NUMBER, nullable=nullable, provenance="private")
-
-
-def may_be_unnamed_key(column: Numeric, n_records: float) -> bool:
-    """Return whether released bounds leave room for so many different whole numbers, but hardly for more.
-
-    Of values that are no keys many would then repeat by chance.
-
-    Args:
-        column: Its bounds.
-        n_records: Released number of records.
-    """
-    width = float(column.upper) - float(column.lower) + 1
-    return (
-        FEW_VALUES < n_records <= width * _ROUNDED
-        and repeats_by_chance(n_records, width) >= _FEWEST * n_records
-    )
-
-
-def repeats_by_chance(n_values: float, width: float) -> float:
-    """Return how many of some values, drawn evenly from so many whole numbers, an earlier one has on average."""
-    return n_values + width * math.expm1(-n_values / width)
-
-
-def unnamed_key(
-    raw: SearchedColumn, column: Numeric, curator: Curated, *, share: Fraction, step: str
-) -> Identifier | None:
-    """Return an identifier if no value seems to repeat, though many would by chance within the bounds.
-
-    Args:
-        raw: The column.
-        column: Its released bounds.
-        curator: Makes the curator of some values.
-        share: Fraction of the whole budget.
-        step: Name of the spend in the ledger.
-    """
-    found = repeats(raw, curator, share=share, step=step)
-    by_chance = repeats_by_chance(found.first, float(column.upper) - float(column.lower) + 1)
-    if found.repeated > found.likely or by_chance < max(2 * (found.repeated + found.likely), _SURELY):
-        return None
-    few, many = (len(str(abs(int(end)))) for end in (column.lower, column.upper))
-    # Bounds have been widened: the digits of most values are those in the middle.
-    middle = len(str(abs(int(column.lower + column.upper) // 2)))
-    pattern = (
-        pattern_of_digits(middle, raw.physical.limits[1]) if few >= many - 1 and column.lower > 0 else None
-    )
-    distinct = how_many_differ(pattern, n_rows=found.first, n_distinct=None)
-    return Identifier(
-        integer=True, pattern=pattern, distinct=distinct, nullable=found.has_missing, provenance="private"
-    )
 
 
 def exact_clock_number(

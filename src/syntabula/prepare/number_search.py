@@ -17,12 +17,10 @@ from syntabula.prepare.found_numbers import (
     clock_number,
     exact_clock_number,
     may_be_clock_number,
-    may_be_unnamed_key,
     unnamed_clock_number,
-    unnamed_key,
     whole_number_key,
 )
-from syntabula.prepare.searched import SearchedColumn, WholeColumn
+from syntabula.prepare.searched import SearchedColumn
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
@@ -84,41 +82,22 @@ class NumberSearch:
             clock = exact_clock_number(
                 self.name, *self._whole_points(), self._curator, share=share, step=self.step
             )
-            return clock or self._number_or_key(self._whole(share), share)
+            if clock is not None:
+                return clock
         else:
             return self._number_or_clock(share)
         return self._whole(share)
 
-    def _number_or_key(self, number: Numeric, share: Fraction) -> Column:
-        """Ask whether numbers are keys only where these may be, and a table is in memory, whose values are at hand."""
-        if not self._may_be_key(number):
-            return number
-        key = unnamed_key(self.raw, number, self._curator, share=share, step=self.step)
-        if key is None:
-            return number
-        self.beyond.pop(self.name)
-        return key
-
-    def _may_be_key(self, number: Numeric) -> bool:
-        exact = self.ledger.budget.currency == "none"
-        n_records = self.raw.numbers()[0] if exact else self.n_estimated
-        return isinstance(self.raw, WholeColumn) and may_be_unnamed_key(number, n_records)
-
     def _number_or_clock(self, share: Fraction) -> Column:
         """Find bounds, and ask whether numbers are clock times only where these may be; else the model gets the rest."""
         number = self._whole(share * (1 - UNNAMED_SHARE))
-        asked = share * UNNAMED_SHARE
         if not may_be_clock_number(number):
-            return self._number_or_key(number, asked)
-        if self._may_be_key(number):
-            asked /= 2
-            if not isinstance(key := self._number_or_key(number, asked), Numeric):
-                return key
+            return number
         clock = unnamed_clock_number(
             self._whole_points()[0],
             self._curator,
             nullable=number.nullable,
-            share=asked,
+            share=share * UNNAMED_SHARE,
             step=self.step,
         )
         if clock is None:

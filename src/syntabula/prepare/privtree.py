@@ -128,11 +128,12 @@ class UsualBins(FineBins):
 
     On a logarithmic scale, PrivTree's outermost bins are cut into doublings, see `Scale.with_short_ends`: a tail with too
     few records for another leaf may hold nearly all the variance. That costs nothing, and up to half as many bins more.
+    Below epsilon 5 noise may take an empty bin far out for one of records, so that none is cut.
     """
 
     key: str = "usual"
-    cuts_ends: ClassVar[bool] = True
-    """Whether outermost bins are cut where they are long, under a budget."""
+    cuts_ends_from: ClassVar[float] = 5.0
+    """Epsilon from which on outermost bins are cut where they are long, under a budget."""
 
     def auto_count(self, budget: Budget, n_rows: float) -> int:
         """Return four times Rice's number, at most 250, where privacy is switched off, and else the usual number."""

@@ -357,7 +357,8 @@ class Refinement:
         )
         bins = fit(cells, 0, scale.size - 1)
         # A stated number of bins is kept.
-        if self.column.bins is None and getattr(self.settings.fitted, "cuts_ends", False):
+        least = getattr(self.settings.fitted, "cuts_ends_from", math.inf)
+        if self.column.bins is None and self.ledger.budget.epsilon >= least:
             bins = scale.with_short_ends(bins, count // 2)
         return scale.bins(bins)
 
