@@ -160,12 +160,10 @@ class TestSpending:
                 shares = {step.name: step.share for step in planned}
                 if schema is None:
                     # Categories and bounds are found, so what is kept for keys and clock times goes to the learner;
-                    # nothing is kept for keys among texts where the number of records is not known, and all of it where
-                    # numbers cannot be keys. Those of gain may be, where it is known, and are asked.
-                    is_counted = "count the records" in shares
-                    of_texts = SHAPES_SHARE + REPEATS_SHARE if is_counted else Fraction(0)
-                    of_gain = Fraction(0) if is_counted else UNNAMED_SHARE
-                    for name, part in (("job", of_texts), ("age", UNNAMED_SHARE), ("gain", of_gain)):
+                    # nothing is kept for keys where the number of records is not known.
+                    of_clocks = UNNAMED_SHARE
+                    of_keys = SHAPES_SHARE + REPEATS_SHARE if "count the records" in shares else Fraction(0)
+                    for name, part in (("job", of_keys), ("age", of_clocks), ("gain", of_clocks)):
                         kept = shares[f"find the domain of {name!r}"] * float(part)
                         shares[f"find the domain of {name!r}"] -= kept
                         shares["measure one-way marginals"] += kept
