@@ -59,7 +59,7 @@ def _planned(request: Request, table: Path | None, assume_rows: int | None, cons
 
         in_parts = table is not None and may_have_parts(table)
         # No type is left to find, but texts take longer to read.
-        of_text = table is not None and is_delimited(table) and not in_parts
+        of_text = table is not None and not in_parts and is_delimited(table)
         planned: Plan = synthesizer.plan(schema, assume_rows, types_found=of_text, in_parts=in_parts)
         return planned
     if table is None:
