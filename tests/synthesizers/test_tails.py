@@ -103,6 +103,17 @@ class TestTails:
         assert made["amount"].between(30_000, 70_000).all()
         assert made.equals(releases[0].sample(200, where={"amount": (30_000, 70_000)}, seed=1))
 
+    def test_bins_far_out_are_doublings_where_noise_tells_empty_ones_apart(self) -> None:
+        lasts = {}
+        for epsilon in (1.0, 5.0):
+            release = st.Independent(epsilon=epsilon, delta=1e-6, seed=0).fit(TABLE, SCHEMA)
+            before, last = (float(edge) for edge in release.codec.bins["amount"].edges[-2:])
+            lasts[epsilon] = last / before
+
+        # A bin of PrivTree ends at the far bound.
+        assert lasts[5.0] < 2.02
+        assert lasts[1.0] > 5
+
 
 class TestCodesWithoutEvidence:
     def test_other_missing_and_unseen_categories_do_not_come_out(self, samples: list[pd.DataFrame]) -> None:

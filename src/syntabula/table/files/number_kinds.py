@@ -32,3 +32,7 @@ def tests(cell: str) -> dict[str, str]:
         "groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+"),
         "whole groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{2,4}}"),
     }
+
+
+KINDS = (*tests("cell"),)
+"""The kinds, in this order."""

@@ -12,17 +12,12 @@ from itertools import product
 
 from syntabula.table.database import quoted
 from syntabula.table.files.declared_cells import matches
+from syntabula.table.files.number_kinds import KINDS
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SPACES
 
 _CURRENCIES = "$€£¥₹"
 _SIGNS = f"{_CURRENCIES}%"
-_ALL = (
-    "whole", "whole with point", "point of thousandths", "padded real", "real", "comma of thousandths", "padded comma",
-    "whole with comma", "comma", "groups by comma", "padded groups by comma", "real groups by comma",
-    "padded groups by point", "groups by point", "whole groups by point",
-)  # fmt: skip
-"""Kinds of bare numbers."""
 _JOINED = ("whole", "padded real", "real", "padded comma", "comma")
 """Kinds of numbers whose groups of digits have been joined."""
 
@@ -49,11 +44,11 @@ class Style:
 
 def _styles() -> Iterable[tuple[Style, tuple[str, ...]]]:
     for sign, space in product(_CURRENCIES, ("", " ")):
-        yield Style(prefix=sign + space), _ALL
+        yield Style(prefix=sign + space), KINDS
     for sign, space in product(_SIGNS, SPACES):
         # Others than French programs write plain spaces.
         if space in ("", " ") or sign in "€%":
-            yield Style(suffix=space + sign), _ALL
+            yield Style(suffix=space + sign), KINDS
     for suffix, group in product(("", *(f"{space}€" for space in SPACES)), GROUPS):
         yield Style(group=group, suffix=suffix), _JOINED
 
@@ -95,7 +90,7 @@ def case(cell: str, tests: Mapping[str, str], places: Mapping[str, int]) -> str:
     for group in GROUPS:
         shape = f"regexp_replace({shape}, {quoted(f'1({group}1)+')}, {quoted(f'1{group}1')})"
     found = []
-    for kinds in (_ALL, _JOINED):
+    for kinds in (KINDS, _JOINED):
         bases = " ".join(
             f"WHEN {quoted(_shape(style))} THEN {places[_name(style, kinds[0])]}"
             for style, of_style in _STYLES
