@@ -9,6 +9,9 @@ from typing import TypeVar
 
 from syntabula._extras import require
 
+MOST_TRAINING_THREADS = 1024
+"""A system that cannot start as many as torch asks for ends the process without a word."""
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _MOST_THREADS = 8

@@ -373,3 +373,9 @@ class TestOptions:
     def test_a_device_that_is_not_there_is_refused(self) -> None:
         with pytest.raises(ArgumentError, match="no device 'xyz'"):
             trained(Training(device="xyz"))
+
+    def test_a_device_without_numbers_is_refused_and_so_are_threads_that_no_system_starts(self) -> None:
+        with pytest.raises(ArgumentError, match=r"no device 'meta' .*that can compute; use .auto."):
+            trained(Training(device="meta"))
+        with pytest.raises(ArgumentError, match="threads must be an integer from 1 to 1024"):
+            Training(threads=100_000)

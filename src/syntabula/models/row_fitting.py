@@ -258,8 +258,12 @@ def pick_device(name: str) -> Any:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError):
-        raise ArgumentError(f"torch has no device {name!r} on this machine") from None
+        # A device without numbers, such as "meta", draws none either.
+        torch.Generator(device)
+    except (RuntimeError, AssertionError, ImportError):
+        raise ArgumentError(
+            f'torch has no device {name!r} on this machine that can compute; use "auto", or "cpu"'
+        ) from None
     return device
 
 

@@ -16,7 +16,7 @@ from syntabula._extras import require_installed
 from syntabula._memory import above_limit
 from syntabula._planning import FitCost, PlannedFit
 from syntabula._spaces import Range, tunable
-from syntabula._threads import training_threads
+from syntabula._threads import MOST_TRAINING_THREADS, training_threads
 from syntabula.errors import ResourceError
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements, consistent_total
@@ -81,7 +81,7 @@ class SoftRowsModel(MarginalModel, ABC):
             self,
             n_rows=count(2),
             iterations=count(),
-            threads=count(),
+            threads=count(1, MOST_TRAINING_THREADS),
             seed=count(0),
             learning_rate=positive,
             tolerance=positive,

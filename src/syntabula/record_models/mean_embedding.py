@@ -14,7 +14,7 @@ import numpy as np
 from syntabula._arguments import count, near, normalise, positive, text, words
 from syntabula._planning import FitCost
 from syntabula._spaces import Choice, Range, tunable
-from syntabula._threads import training_threads
+from syntabula._threads import MOST_TRAINING_THREADS, training_threads
 from syntabula.errors import ArgumentError, TrainingError
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.fourier import FourierFeatures, draw_features
@@ -84,7 +84,7 @@ class MeanEmbedding(Model):
             units=count(),
             steps=count(),
             learning_rate=positive,
-            threads=count(),
+            threads=count(1, MOST_TRAINING_THREADS),
             device=words('"auto" or a name of torch, such as "cpu" or "cuda:0"'),
         )
 
