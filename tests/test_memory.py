@@ -64,6 +64,14 @@ OUT_OF_MEMORY: dict[str, Callable[[], Exception]] = {
     "DuckDB": duckdb_error,
     "the operating system": lambda: OSError(errno.ENOMEM, "Cannot allocate memory"),
     "a library that cannot be loaded": lambda: ImportError("x.so: failed to map segment from shared object"),
+    "torch": lambda: RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory"
+    ),
+    "torch on a GPU": lambda: type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory"),
+    "a library on a GPU": lambda: RuntimeError(
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"
+    ),
+    "a GPU that is full already": lambda: RuntimeError("CUDA error: out of memory"),
     "a thread that cannot be started": lambda: RuntimeError("can't start new thread"),
     "a binding": wrapped,
     "a reader": called_damaged,

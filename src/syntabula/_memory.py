@@ -23,6 +23,9 @@ _MARKS = (
     "Failed to launch worker thread",  # Arrow, likewise
     "failed to map segment",  # the loader of shared libraries
     "annot allocate memory",  # the operating system
+    "DefaultCPUAllocator",  # torch, on a processor
+    "STATUS_ALLOC_FAILED",  # libraries of a GPU's maker, within torch
+    "CUDA error: out of memory",  # torch, where not even a stream can be made
 )
 """Parts of the messages of other errors that mean memory ran out."""
 _CGROUPS = "/sys/fs/cgroup"
@@ -130,11 +133,14 @@ def _number(path: str, name: str) -> int:
 
 
 @contextmanager
-def memory_for(what: str) -> Iterator[None]:
-    """Raise ResourceError if memory runs out within the block, and say what it was needed for.
+def memory_for(
+    what: str, remedy: str = "use fewer rows or columns, or a machine with more memory"
+) -> Iterator[None]:
+    """Raise ResourceError if memory runs out within the block, and say what it was needed for and what to do.
 
     Args:
         what: Completes the sentence "there is not enough memory to ...".
+        remedy: Completes the message.
     """
     handled = sys.exception()
     try:
@@ -142,6 +148,4 @@ def memory_for(what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, ResourceError) or not ran_out(error, handled):
             raise
-        raise ResourceError(
-            f"there is not enough memory to {what}; use fewer rows or columns, or a machine with more memory"
-        ) from None
+        raise ResourceError(f"there is not enough memory to {what}; {remedy}") from None

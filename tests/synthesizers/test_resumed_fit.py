@@ -262,9 +262,9 @@ class TestAnotherRun:
         self.refused(path, "its seed is None, but here it is 7", noise=SeededNoise(7), seed=7)
 
     def test_another_version(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from syntabula.synthesizers import fitting
+        from syntabula.synthesizers import run_facts
 
-        monkeypatch.setattr(fitting, "__version__", "99.0")
+        monkeypatch.setattr(run_facts, "__version__", "99.0")
         self.refused(path, "its version is .*, but here it is 99.0")
 
     def test_other_bins(self, path: Path) -> None:

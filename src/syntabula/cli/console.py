@@ -157,6 +157,7 @@ _NAMES = {
     r"\bn_shadows\b": "--shadows",
     r"\b(n_records|max_records)\b": "--records",
     r"\b(with|without) resume\b": r"\1 --resume",
+    r'\bdevice="cpu"': "--option device=cpu",
     r"\bthe share of preprocessing\b": "--preprocessing-share",
 }
 _VALUES = {r"\bor None\b": "or null", r"\bTrue or False\b": "true or false"}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from syntabula._memory import ran_out
 from syntabula.errors import TrainingWarning, warn_caller
 from syntabula.marginals.measurement import FloatArray, consistent_total, project_simplex
 from syntabula.models.base import Model
@@ -39,7 +40,9 @@ def is_astray(model: Model, shares: Mapping[str, FloatArray], *, weighed: bool =
     with np.errstate(all="ignore"):
         try:
             rows = model.sample(_ROWS, np.random.default_rng(0))
-        except (ArithmeticError, RuntimeError, ValueError):
+        except (ArithmeticError, RuntimeError, ValueError) as error:
+            if ran_out(error):
+                raise
             # What draws rows meets numbers of which no distribution can be made.
             return True
     return any(_gap(rows.column(c), shares[c], weighed=weighed) > _FARTHEST for c in shares)

@@ -16,13 +16,14 @@ from syntabula._extras import require
 from syntabula._float32 import training_products
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
 from syntabula._spaces import Choice, Range, tunable
-from syntabula._threads import training_threads
+from syntabula._threads import MOST_TRAINING_THREADS, training_threads
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
 from syntabula.record_models.adamw import AdamW, move_mean, warmth
-from syntabula.record_models.checkpoints import PARTS, Checkpoints, packed, unpacked
+from syntabula.record_models.checkpoints import PARTS, Checkpoints, go_on, packed, unpacked
 from syntabula.record_models.precision import Precision, let_round
+from syntabula.record_models.training_memory import training_memory
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -89,7 +90,7 @@ class Training:
             held_out=part,
             patience=count(),
             average=part,
-            threads=count(),
+            threads=count(1, MOST_TRAINING_THREADS),
             device=words('"auto" or a name of torch, such as "cpu" or "cuda:0"'),
             precision=one_of(*get_args(Precision)),
         )
@@ -201,11 +202,13 @@ def train(
         ArgumentError: If there is no such device.
         MissingExtraError: If torch is not installed.
         ReleaseFileError: If what was kept is of another network, or the state cannot be kept.
+        ResourceError: If memory runs out.
         TrainingError: If the loss is no number any more.
     """
     torch = require("torch", "neural")
     device = pick_device(training.device)
-    with training_threads(training.threads), training.products(device):
+    room = training_memory(device, batch=training.batch)
+    with training_threads(training.threads), training.products(device), room:
         random = torch.Generator(device).manual_seed(seed)
         network = make(device, random)
         if not len(records):
@@ -298,7 +301,7 @@ class _Run:
         left_out, self._done, self._elapsed, self._least, since, has_best = numbers.tolist()
         self._steps, self._left_out, self._since = checkpoint.steps, int(left_out), int(since)
         self._best = tensors[:n] if has_best else None
-        self._random.set_state(random)
+        go_on(self._random, random)
 
     def _step(self, done: float, step: int) -> Tensor:
         rate = self._training.learning_rate * warmth(done, step)

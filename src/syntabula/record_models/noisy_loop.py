@@ -29,6 +29,7 @@ from syntabula.record_models.loop import (
     Training,
     arrays_of,
 )
+from syntabula.record_models.training_memory import training_memory
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -148,11 +149,12 @@ def train_with_noise(
         BudgetError: If the budget is too small for these steps; nothing was drawn for them.
         BudgetExceededError: If the ledger cannot pay.
         MissingExtraError: If torch is not installed.
+        ResourceError: If memory runs out; what was paid for is in the journal, if there is one.
     """
     torch = require("torch", "neural")
     training, noisy, steps = paid.training, paid.noisy, paid.steps
     device = pick_device(training.device)
-    with training_threads(training.threads):
+    with training_threads(training.threads), training_memory(device):
         network = make(device, torch.Generator(device).manual_seed(paid.seed))
         tables = [torch.as_tensor(table, device=device) for table in places]
 

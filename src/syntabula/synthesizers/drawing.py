@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syntabula._arguments import count, shown
-from syntabula._memory import available_bytes
+from syntabula._memory import available_bytes, memory_for
 from syntabula._planning import MOST_ROWS
 from syntabula.errors import ArgumentError, DataError, ResourceError
 from syntabula.models.base import Model
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 250_000
 """Rows that are drawn and written at a time."""
 
+_SAVED = "free some, or draw fewer rows; the release loses nothing by this"
+
 Draw = Callable[[int, int, np.random.Generator], dict[str, RawColumn]]
 """Returns the rows from one position up to another."""
 
@@ -46,6 +48,7 @@ class Drawing:
     model: Model
     rules: RowRules | None
 
+    @memory_for("prepare the rows", _SAVED)
     def prepared(
         self, n: object, where: Mapping[str, Any] | None, given: Any, seed: int | None
     ) -> tuple[int, Draw]:
@@ -194,7 +197,12 @@ class Drawing:
 def pieces(draw: Draw, rows: range, rng: np.random.Generator) -> Iterator[dict[str, RawColumn]]:
     """Draw the rows at some positions, in pieces: memory need not hold all, and an interrupt waits for one at most."""
     starts = range(rows.start, max(rows.stop, rows.start + 1), ROWS_AT_ONCE)
-    return (draw(start, min(start + ROWS_AT_ONCE, rows.stop), rng) for start in starts)
+    return (_drawn(draw, start, min(start + ROWS_AT_ONCE, rows.stop), rng) for start in starts)
+
+
+@memory_for("draw the rows", _SAVED)
+def _drawn(draw: Draw, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
+    return draw(start, stop, rng)
 
 
 def whole(draw: Draw, n_rows: int, rng: np.random.Generator) -> dict[str, RawColumn]:
@@ -296,6 +304,7 @@ def check_disk(path: str | os.PathLike[str], n_rows: int, tried: Columns, origin
         )
 
 
+@memory_for("try some rows", _SAVED)
 def tried_rows(
     draw: Callable[[int, int, np.random.Generator], Columns], n_rows: int, rng: np.random.Generator
 ) -> Columns:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from syntabula._memory import memory_for
 from syntabula._version import __version__
 from syntabula.errors import CoercionWarning, warn_caller
 from syntabula.prepare.preparation import Preparation
-from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource, SecureNoise, SeededNoise
 from syntabula.privacy.pricing import enough
-from syntabula.privacy.resume import failure_before, fingerprint, open_ledger
+from syntabula.privacy.resume import failure_before, open_ledger
 from syntabula.privacy.statement import statement_of
 from syntabula.privacy.units import LateUnits, Units, unit_key_of
 from syntabula.synthesizers.hints import require_enough_keys, tell_of_found, tell_of_key_names, tell_of_orders
@@ -44,6 +41,7 @@ from syntabula.synthesizers.reading import (
     untyped,
 )
 from syntabula.synthesizers.release import Release
+from syntabula.synthesizers.run_facts import run_facts
 from syntabula.synthesizers.settings import Learner, RestrictedLearner, Settings, TableFacts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.raw_parts import RawParts
@@ -131,6 +129,10 @@ def fit(
     return replace(release, origin=with_quotes(release.origin, source))
 
 
+@memory_for(
+    "learn the table",
+    "free some, or use fewer rows or columns; a run with a journal goes on with resume",
+)
 def fit_table(
     method: Settings,
     source: RawTable | DelimitedFile | RawParts,
@@ -344,55 +346,3 @@ def _ledger(
     budget = prepared.budget(budget_of(method), failure_before(journal, resume=method.resume))
     facts = {} if journal is None else run_facts(method, budget, noise, schema)
     return open_ledger(budget, journal, facts, resume=method.resume, unit=unit_of(schema))
-
-
-def run_facts(method: Settings, budget: Budget, noise: NoiseSource, schema: Schema | None) -> dict[str, str]:
-    """Return facts that identify a run before its first spend; the spends identify the rest.
-
-    Each option and declared column has its own fingerprint, so that a message can name those that differ.
-    """
-    said = {
-        "version": __version__,
-        "method": method.name,
-        "budget": json.dumps(budget.to_json(), sort_keys=True),
-        "noise": noise.name,
-        "seed": str(method.seed),
-    }
-    options = {f.name: getattr(method, f.name) for f in fields(method) if f.name not in _HOW_A_RUN_GOES}
-    return said | _option_facts(options) | _schema_facts(schema)
-
-
-_HOW_A_RUN_GOES = {
-    "epsilon", "delta", "budget", "seed", "noise", "allow_observed", "memory_mb", "workers", "journal", "resume",
-    "progress",
-}  # fmt: skip
-"""Fields of every method that do not change what is asked of the table, or that a run states in plain text."""
-
-
-def _option_facts(options: Mapping[str, object]) -> dict[str, str]:
-    """Return fingerprints of options; for an option that is a dataclass, such as a model, one for each field.
-
-    An object without a stable repr makes every run look different.
-    """
-    return {f"option {name}": text for name, value in options.items() for name, text in _facts(name, value)}
-
-
-def _schema_facts(schema: Schema | None) -> dict[str, str]:
-    """Return fingerprints of the declared columns, their order and what is to be found; everything if None."""
-    if schema is None:
-        return {"schema": "to be found"}
-    declared = schema.to_json()["columns"]
-    columns = {f"declaration of column {name!r}": fingerprint(text) for name, text in declared.items()}
-    found = {} if schema.others is None else {"domain of other columns": "to be found"}
-    rules = {} if schema.rules is None else {"rules of the schema": fingerprint(schema.rules.to_json())}
-    unit = {} if schema.unit is None else {"unit": f"{schema.unit}, at most {schema.rows_per_unit} rows"}
-    return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found | rules | unit
-
-
-def _facts(name: str, value: object) -> list[tuple[str, str]]:
-    if is_dataclass(value) and not isinstance(value, type):
-        inner = [_facts(f"{name}.{f.name}", getattr(value, f.name)) for f in fields(value)]
-        return [(name, fingerprint(type(value).__qualname__)), *(fact for facts in inner for fact in facts)]
-    # The repr of a long array omits its middle.
-    shown = value if isinstance(value, np.ndarray) else repr(value)
-    return [(name, fingerprint([type(value).__qualname__, shown]))]

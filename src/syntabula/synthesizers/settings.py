@@ -112,7 +112,8 @@ class Settings(ABC):
             already holds, from an interrupted run or another method, count: this run only gets the rest of the
             budget.
         resume: Resumes the run in the journal: its noisy answers are reused and only the missing ones are drawn,
-            so that the release is the same as without the interruption.
+            so that the release is the same as without the interruption. Options that say where is computed (`device`,
+            `threads`) may be others; then sums are rounded otherwise from there on.
         progress: Called with the name of a step and the fraction done.
     """
 
