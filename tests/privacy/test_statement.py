@@ -244,6 +244,19 @@ class TestLines:
             "noisy counts, kept from 555.7; delta 1.1e-08; standard deviation 98.76",
         ]
 
+    def test_sums_in_fine_steps_are_said_with_what_a_record_adds(self) -> None:
+        ledger, pure = Ledger(Budget(1.0, 1e-5)), Ledger(Budget.pure(1.0))
+        ledger.spend(GaussianEvent(sigma=5.4e6, l2_sensitivity_squared=2**40, cells=78), step="sum")
+        pure.spend(LaplaceEvent(scale=9e7, l1_sensitivity=2**24, cells=78), step="sum")
+
+        (gaussian,), (laplace,) = lines_of(ledger), lines_of(pure)
+
+        assert gaussian.mechanism == (
+            "numbers in fine steps over all records, none sampled, which one record, or unit, moves by at most L2 length "
+            "1.049e+06; discrete Gaussian noise, standard deviation 5.4e+06"
+        )
+        assert "at most L1 length 1.678e+07; discrete Laplace noise, scale 9e+07" in laplace.mechanism
+
     def test_pure_and_exact_steps_are_named_too(self) -> None:
         pure, none = Ledger(Budget.pure(2.0)), Ledger(Budget.none())
         pure.spend(LaplaceEvent(scale=4.0, l1_sensitivity=2, cells=9), step="measure")

@@ -41,6 +41,8 @@ from syntabula.privacy.gdp import (
 _THRESHOLD_STEP = 1e-9
 """Relative precision of the smallest threshold."""
 _DIGITS = 4
+_FINE = 1024
+"""Steps of one record from which on an answer is no count, which a record moves by some units at most."""
 _ROUNDING = 1e-9
 _NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
 
@@ -185,7 +187,9 @@ def _no_price(price: Price) -> Event:
 RULES: dict[type[Event], Rule] = {
     # Canonne, Kamath and Steinke (2020), Theorem 4, and its sub-Gaussian tail; `privacy.gdp` for mu^2.
     GaussianEvent: Rule(
-        words=lambda event: "discrete Gaussian noise, standard deviation",
+        words=lambda event: (
+            f"{_moved_by(math.sqrt(event.l2_sensitivity_squared), 'L2')}discrete Gaussian noise, standard deviation"
+        ),
         parameter="sigma",
         rho=lambda event: Fraction(event.l2_sensitivity_squared) / (2 * Fraction(event.sigma) ** 2),
         mu_squared=lambda event: Fraction(event.l2_sensitivity_squared) * gaussian_cost(event.sigma),
@@ -198,7 +202,7 @@ RULES: dict[type[Event], Rule] = {
         ),
     ),
     LaplaceEvent: Rule(
-        words=lambda event: "discrete Laplace noise, scale",
+        words=lambda event: f"{_moved_by(event.l1_sensitivity, 'L1')}discrete Laplace noise, scale",
         parameter="scale",
         epsilon=lambda event: event.l1_sensitivity / Fraction(event.scale),
         derived="epsilon",
@@ -276,6 +280,16 @@ RULES: dict[type[Event], Rule] = {
         covers=lambda event, moved, scale: True,
     ),
 }
+
+
+def _moved_by(length: float, norm: str) -> str:
+    """Say how far one record moves what is counted in fine steps, without which its noise tells nothing."""
+    if length < _FINE:
+        return ""
+    return (
+        "numbers in fine steps over all records, none sampled, which one record, or unit, moves by at most "
+        f"{norm} length {shown_above(length, _DIGITS)}; "
+    )
 
 
 def _for_each_row(rows: int) -> str:
