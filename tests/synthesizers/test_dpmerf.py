@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
+import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +88,7 @@ def test_the_statement_has_releases_that_cost_the_whole_budget() -> None:
     steps = privacy.to_json()["steps"]
     assert [step["step"] for step in steps] == [
         "measure one-way marginals",
-        "sum the features of the records",
+        "sum the features of all records",
     ]
     assert [event["kind"] for step in steps for event in step["events"]] == ["gaussian", "gaussian"]
     assert 4.9 < privacy.epsilon_spent <= 5.0
@@ -98,7 +100,7 @@ def test_a_plan_says_how_long_training_takes_before_a_table_is_there() -> None:
     short, long = (method().with_options(steps=n).plan(SCHEMA, 5_000) for n in (10, 10_000))
 
     assert short.seconds < long.seconds
-    assert long.steps[-1].name == "sum the features of the records"
+    assert long.steps[-1].name == "sum the features of all records"
 
 
 def test_options_are_listed_and_wrong_ones_refused() -> None:
@@ -107,3 +109,22 @@ def test_options_are_listed_and_wrong_ones_refused() -> None:
     for name, value in {"features": 1, "together": 5, "levels": 1, "rows": 1, "steps": 0}.items():
         with pytest.raises(ArgumentError, match=name):
             method().with_options(**{name: value})
+
+
+def test_a_limit_of_seconds_ends_training_and_changes_nothing_of_what_is_paid() -> None:
+    pytest.importorskip("torch")
+    told: list[tuple[str, float]] = []
+    even = st.Preprocessing(discretizer="uniform")
+    limited = method(bins=4, preprocessing=even, progress=lambda step, done: told.append((step, done)))
+    began = time.perf_counter()
+
+    release = limited.with_options(steps=10**6, seconds=0.5).fit(table(), SCHEMA)
+
+    assert time.perf_counter() - began < 60
+    assert 4.9 < release.privacy.epsilon_spent <= 5.0
+    trained = [
+        (step, done) for step, done in told if step.startswith("train the generator: at most 0 s left")
+    ]
+    assert trained
+    assert all(before <= after for (_, before), (_, after) in pairwise(told))
+    assert limited.with_options(steps=10**6, seconds=0.5).plan(SCHEMA, 500).steps[-1].seconds < 5

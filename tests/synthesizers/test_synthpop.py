@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -168,3 +169,10 @@ class TestOptions:
         }.items():
             with pytest.raises(ArgumentError, match=name):
                 method("column_trees").with_options(**{name: value})
+
+
+def test_a_limit_of_seconds_is_refused_with_the_reason() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"no option 'seconds': each column needs its whole tree.*least_leaf"
+    ):
+        st.Synthpop(epsilon=math.inf).with_options(seconds=5)

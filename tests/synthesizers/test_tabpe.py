@@ -79,3 +79,19 @@ def test_options_are_listed_and_wrong_ones_refused() -> None:
         Evolution(candidates=1)
     with pytest.raises(ArgumentError, match="evolution must be"):
         _ = method(evolution="fast").learner  # type: ignore[arg-type]
+
+
+def test_a_limit_of_seconds_leaves_rounds_out_before_any_is_paid_for() -> None:
+    even = st.Preprocessing(discretizer="uniform")
+    whole = method(bins=10, preprocessing=even)
+    limited = whole.with_options(seconds=0.0035)
+
+    privacy = limited.fit(table(500), SCHEMA).privacy
+
+    steps = privacy.to_json()["steps"][1:]
+    # The released number of records is near that of the plan.
+    assert 3 <= len(steps) <= 5
+    assert steps[0]["share"] == pytest.approx(3 / 5 / len(steps))
+    assert 4.9 < privacy.epsilon_spent <= 5.0
+    assert len(limited.plan(SCHEMA, 500).steps) == 5
+    assert len(whole.with_options(seconds=1e-9).plan(SCHEMA, 500).steps) == 2

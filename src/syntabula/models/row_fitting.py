@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from syntabula._extras import require
@@ -94,6 +94,7 @@ def fit_rows(
     learning_rate: float,
     tolerance: float,
     stop_at_noise: bool,
+    ends: Callable[[int], bool] | None = None,
 ) -> int:
     """Fit rows by Adam (Kingma and Ba 2015), with new state at each call; return the number of steps taken.
 
@@ -108,13 +109,14 @@ def fit_rows(
         tolerance: Stop when 50 steps improve the smallest loss by less than this fraction.
         stop_at_noise: Stop when noise explains the error of every goal, or under the squared loss that of all together:
             further steps follow the noise.
+        ends: Called before each step with the number of those taken; returns whether it is time to stop.
     """
     torch = require("torch", "neural")
     parameters = [p.requires_grad_() for p in rows.parameters]
     optimiser = _Adam(parameters, learning_rate)
     slopes_of = _Squared(groups) if loss == "squared" else _Largest(groups)
     before, bar, taken = math.inf, 0.0, 0
-    while taken < iterations:
+    while taken < iterations and not (ends is not None and ends(taken)):
         table: Any = rows.table()
         with torch.no_grad():
             differences = [group.difference(table) for group in groups]

@@ -13,12 +13,12 @@ from syntabula.models.base import Model, check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.astray import unless_astray
-from syntabula.record_models.mean_embedding import MeanEmbedding
+from syntabula.record_models.mean_embedding import TRAIN_GENERATOR, MeanEmbedding
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
 
 _ONE_WAY = "measure one-way marginals"
-_EMBED = "sum the features of the records"
+_EMBED = "sum the features of all records"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +68,20 @@ class EmbeddingLearner:
         features = self.model.drawn_features(start.doors.domain, one_way_counts(merged), self.seed)
         progress(_EMBED, 0.05)
         sums = start.doors.features.sum(features, share=share * (1 - ONE_WAY_SHARE), step=_EMBED)
-        progress("train the generator", 0.1)
+        progress(TRAIN_GENERATOR, 0.1)
+
+        def training(name: str, done: float) -> None:
+            progress(name, 0.1 + 0.9 * done)
+
         model: Model | None = None
         try:
-            model = self.model.trained(merged, features, sums.values, sigma=sums.sigma, seed=self.seed)
+            model = self.model.trained(
+                merged, features, sums.values, sigma=sums.sigma, seed=self.seed, progress=training
+            )
         except TrainingError:
             if not sums.sigma:
                 raise
-        progress("train the generator", 1.0)
+        progress(TRAIN_GENERATOR, 1.0)
         if sums.sigma:
             model = unless_astray(model, start, self.model.learning_rate)
         assert model is not None

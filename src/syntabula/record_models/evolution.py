@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -45,6 +45,9 @@ class Evolution:
             larger one asks about fewer rows, which are told apart better from noise.
         candidates: Rows of the population.
         one_way_share: Fraction of the budget for the one-way marginals; the rounds share the rest equally.
+        seconds: As many of the rounds are held as take so long on one processor by the estimate of `plan`, for the
+            released number of records, but one at least; None for all. This is settled before the first vote is paid for,
+            whatever the machine.
 
     Raises:
         ArgumentError: If an argument is outside its range.
@@ -55,6 +58,7 @@ class Evolution:
     crowd: float = 10.0
     candidates: int = 20_000
     one_way_share: Fraction = ONE_WAY_SHARE
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         normalise(
@@ -64,6 +68,7 @@ class Evolution:
             crowd=positive,
             candidates=count(2),
             one_way_share=share,
+            seconds=positive.or_none,
         )
 
     @property
@@ -111,12 +116,10 @@ class EvolutionLearner:
 
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
-        evolution, cells = self.evolution, sum(domain.sizes)
+        evolution, cells = self._in_time(domain, n_rows), sum(domain.sizes)
         rows, asked = max(n_rows, evolution.candidates), min(_MOST_ASKED, evolution.candidates)
         # Codes and choices of the population and its successor, and some records compared with all rows asked.
         numbers = rows * (3 * len(domain) + 2 * evolution.rounds) + 4096 * (3 * asked + 2 * cells)
-        usual = min(max(n_rows // 100, _LEAST_ASKED), _USUAL_ASKED) if self.is_noisy else asked
-        each = usual + _RAKED * len(domain)
         return [
             PlannedStep(name=ONE_WAY, share=evolution.one_way_share, cells=cells, noisy_cells=cells),
             *(
@@ -124,11 +127,7 @@ class EvolutionLearner:
                     name=_vote(r),
                     share=evolution.round_share,
                     noisy_cells=asked,
-                    cost=FitCost(
-                        numbers * 8 / 2**20,
-                        # Records choose in this round's vote, new rows in all votes so far.
-                        (n_rows + evolution.candidates * (r + 3) / 2) * each * _SECONDS_PER_COMPARISON,
-                    ),
+                    cost=FitCost(numbers * 8 / 2**20, self._seconds_of(r, domain, n_rows)),
                 )
                 for r in range(evolution.rounds)
             ),
@@ -138,12 +137,12 @@ class EvolutionLearner:
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
         """Measure the one-way marginals, let the records vote round by round, and return the last rows."""
-        evolution = self.evolution
         progress(ONE_WAY, 0.0)
-        start = OneWayStart.of(doors, share=share * evolution.one_way_share, step=ONE_WAY)
+        start = OneWayStart.of(doors, share=share * self.evolution.one_way_share, step=ONE_WAY)
         doors, domain, one_way = start.doors, start.doors.domain, one_way_counts(start.measured)
         total = max(float(np.mean([counts.sum() for counts in one_way.values()])), 1.0)
         shares = code_shares(domain, dict(zip(domain, column_lookups(domain, one_way, waves=1), strict=True)))
+        evolution = self._in_time(domain, round(total))
         rng = np.random.default_rng([self.seed, evolution.rounds])
         paid = share * evolution.round_share
         asked_for = evolution.asked_for(total, doors.nearest.sigma(evolution.candidates, paid))
@@ -164,6 +163,22 @@ class EvolutionLearner:
         rows = population.rows
         followed = drawn_again(rows, raked(np.ones(rows.n_rows), rows, shares), rows.n_rows, self.seed)
         return start.restored(EvolvedRows.of(followed, total)), None
+
+    def _in_time(self, domain: Domain, n_rows: int) -> Evolution:
+        """Return the evolution with as many rounds as the limit of time lets, by public and released numbers alone."""
+        evolution, taken = self.evolution, 0.0
+        for r in range(evolution.rounds):
+            taken += self._seconds_of(r, domain, n_rows)
+            if evolution.seconds is not None and taken > evolution.seconds:
+                return replace(evolution, rounds=max(r, 1))
+        return evolution
+
+    def _seconds_of(self, r: int, domain: Domain, n_rows: int) -> float:
+        """Return about how long a round takes: records choose in its vote, new rows in all votes so far."""
+        asked = min(_MOST_ASKED, self.evolution.candidates)
+        usual = min(max(n_rows // 100, _LEAST_ASKED), _USUAL_ASKED) if self.is_noisy else asked
+        compared = n_rows + self.evolution.candidates * (r + 3) / 2
+        return compared * (usual + _RAKED * len(domain)) * _SECONDS_PER_COMPARISON
 
 
 def _vote(r: int) -> str:

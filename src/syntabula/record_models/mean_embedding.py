@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from time import process_time
+from functools import lru_cache, partial
+from time import perf_counter, process_time
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from syntabula._arguments import count, near, normalise, positive, text, words
-from syntabula._planning import FitCost
+from syntabula._planning import FitCost, Progress
 from syntabula._spaces import Choice, Range, tunable
 from syntabula._threads import MOST_TRAINING_THREADS, training_threads
 from syntabula.errors import ArgumentError, TrainingError
@@ -27,6 +27,9 @@ from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.row_fitting import fit_rows, pick_device
 from syntabula.models.targets import joined_targets, make_goals
 from syntabula.record_models.feature_goals import FeatureGoals
+from syntabula.record_models.training_memory import training_memory
+
+TRAIN_GENERATOR = "train the generator"
 
 _TOLERANCE = 1e-3
 _RATES = ((0.5, 1.0), (0.25, 0.3), (0.25, 0.1))
@@ -52,6 +55,9 @@ class MeanEmbedding(Model):
         rows: Number of rows that are generated.
         units: Width of the network's two blocks.
         steps: Most steps of training; it ends before where noise explains what is left.
+        seconds: Training ends after so long at the latest, the learning rate having come down by then; None for no
+            limit. It looks at released numbers alone, so that the privacy is the same; the model then depends on how
+            fast the machine is.
         learning_rate: Of Adam for the first half of the steps; it falls to a tenth.
         threads: How many train on a processor.
         device: "auto" (a GPU if there is one), or a device as torch names it.
@@ -66,6 +72,7 @@ class MeanEmbedding(Model):
     rows: int = 256
     units: int = 256
     steps: int = 400
+    seconds: float | None = None
     learning_rate: float = tunable(3e-3, Range(low=3e-4, high=1e-2, log=True))
     threads: int = 1
     device: str = "auto"
@@ -83,6 +90,7 @@ class MeanEmbedding(Model):
             rows=count(2),
             units=count(),
             steps=count(),
+            seconds=positive.or_none,
             learning_rate=positive,
             threads=count(1, MOST_TRAINING_THREADS),
             device=words('"auto" or a name of torch, such as "cpu" or "cuda:0"'),
@@ -110,7 +118,8 @@ class MeanEmbedding(Model):
                 f"label names column {self.label!r}, which is not learned{near(self.label, domain)}"
             )
         sizes = tuple(min(size, self.levels) for size in domain.sizes)
-        seconds = _timed_step(replace(self, label=None, _domain=None, _rows=None), sizes) * self.steps
+        timed = replace(self, label=None, seconds=None, _domain=None, _rows=None)
+        seconds = min(_timed_step(timed, sizes) * self.steps, self._most_seconds)
         waves = 2 * max(self.features // 2, len(sizes)) * min(self.together, len(sizes))
         # Rows, network and their gradients; the numbers of each row at each wave, and what their product leaves.
         numbers = self.rows * (12 * sum(sizes) + 24 * self.units + 4 * waves)
@@ -129,6 +138,7 @@ class MeanEmbedding(Model):
         *,
         sigma: float,
         seed: int,
+        progress: Progress = lambda step, done: None,
     ) -> Self:
         """Return a model trained towards released numbers.
 
@@ -138,8 +148,10 @@ class MeanEmbedding(Model):
             sums: Their noisy sums over the records, as `FeatureCurator.sum` returns them.
             sigma: Standard deviation of the noise on each.
             seed: Of the network's input and first weights.
+            progress: Told the time that is left.
 
         Raises:
+            ResourceError: If memory runs out.
             TrainingError: If it came to no numbers.
         """
         domain = features.domain
@@ -160,7 +172,8 @@ class MeanEmbedding(Model):
             weights=weight * np.where(with_label, len(domain), 1.0),
             device=device,
         )
-        with training_threads(self.threads):
+        clock, done = _Clock(self.steps, self._most_seconds, progress), 0.0
+        with training_threads(self.threads), training_memory(device):
             for part, rate in _RATES:
                 fit_rows(
                     network,
@@ -169,7 +182,9 @@ class MeanEmbedding(Model):
                     learning_rate=rate * self.learning_rate,
                     tolerance=_TOLERANCE,
                     stop_at_noise=True,
+                    ends=partial(clock.is_over, before=done, until=done + part),
                 )
+                done += part
             table = network.table().detach().cpu().numpy()
         if not np.isfinite(table).all():
             raise TrainingError(
@@ -179,6 +194,10 @@ class MeanEmbedding(Model):
         counts = {m.clique[0]: m.values for m in one_way}
         rows = ProductMixture(domain, _raked(domain, table, counts))
         return replace(self, _domain=domain, _total=total, _rows=rows)
+
+    @property
+    def _most_seconds(self) -> float:
+        return math.inf if self.seconds is None else self.seconds
 
     @property
     def _held(self) -> ProductMixture:
@@ -217,6 +236,23 @@ class MeanEmbedding(Model):
             if set(arrays) != {"rows"} or len(rows.probabilities) != model.rows:
                 raise ValueError("another number of rows")
             return replace(model, _rows=rows)
+
+
+class _Clock:
+    """Says when a part of the training has had its part of the time, and how long the rest takes at most."""
+
+    def __init__(self, steps: int, seconds: float, progress: Progress) -> None:
+        self._steps, self._seconds, self._progress = steps, seconds, progress
+        self._began = perf_counter()
+
+    def is_over(self, taken: int, *, before: float, until: float) -> bool:
+        """Return whether to stop after so many steps of the part from `before` to `until` of the training."""
+        elapsed = perf_counter() - self._began
+        done = before + taken / self._steps
+        if taken and taken % 10 == 0:
+            left = min(elapsed / done * (1 - done), self._seconds - elapsed)
+            self._progress(f"{TRAIN_GENERATOR}: at most {max(left, 0):,.0f} s left", done)
+        return elapsed >= until * self._seconds
 
 
 def _raked(domain: Domain, table: np.ndarray, counts: Mapping[str, FloatArray]) -> np.ndarray:

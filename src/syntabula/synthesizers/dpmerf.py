@@ -32,7 +32,7 @@ class DPMERF(FromRecords):
     input is fixed.
 
     Guarantee: all budgets, an infinite one included; under a pure budget the noise of the features is larger by their
-    number, so choose fewer. Time: `steps` of training, as `plan` measures it, whatever the number of records.
+    number, so choose fewer. Time: `steps` of training, as `plan` measures it, or `seconds`, however many the records.
     Choose it for comparison with the literature; AIM is more accurate on most tables.
 
     Examples:

@@ -123,6 +123,8 @@ class Settings(ABC):
     """Fields that are parts with options of their own."""
     why_not_private: ClassVar[str] = ""
     """Why a finite budget is refused; empty if it is accepted."""
+    why_without: ClassVar[Mapping[str, str]] = {}
+    """Options that others of its family have and it has not, and why."""
     caution: ClassVar[str] = ""
     """What a plan with a finite budget says of other methods; empty for nothing."""
 
@@ -238,7 +240,7 @@ def option_notes(method: Any) -> dict[str, str]:
 def with_options(method: MethodT, options: Mapping[str, Any]) -> MethodT:
     """Return a method with some options of its parts changed; see `Synthesizer.with_options`."""
     parts, known = parts_of(method), method_options(method)
-    _check_known(type(method).__name__, options, known)
+    _check_known(type(method).__name__, options, known, getattr(method, "why_without", {}))
     changed = {}
     for part, names in known.items():
         mine = {name: value for name, value in options.items() if name in names}
@@ -278,9 +280,16 @@ def check_arguments(method: type, unnamed: tuple[Any, ...], given: Iterable[str]
     )
 
 
-def _check_known(name: str, given: Iterable[str], known: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_known(
+    name: str,
+    given: Iterable[str],
+    known: Mapping[str, Mapping[str, Any]],
+    why_without: Mapping[str, str],
+) -> None:
     every = sorted({option for options in known.values() for option in options})
     for wrong in given:
+        if wrong not in every and wrong in why_without:
+            raise ArgumentError(f"{name} has no option {wrong!r}: {why_without[wrong]}")
         if wrong not in every:
             listed = ", ".join(every) or "none"
             raise ArgumentError(

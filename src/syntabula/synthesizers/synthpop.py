@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -39,6 +40,8 @@ class Synthpop(FromRecords):
     of noisy counts per level of each tree, by which leaves are split, joined and filled. Leaves keep the one-way
     marginals, so that a budget too small for trees gives what `Independent` does.
 
+    There is no limit of `seconds`: each column needs its whole tree, which takes part in the budget as it was planned.
+
     Guarantee: that of the budget, of any kind. With an infinite epsilon there is none: leaves hold the codes of as
     few as two records, exactly, and rows may repeat records (a larger `least_leaf` makes that rarer). Time: growing
     the trees, as `plan` measures it. Values given of the columns that are drawn first hold exactly (`first`). Choose
@@ -65,6 +68,12 @@ class Synthpop(FromRecords):
     key: ClassVar[str] = "synthpop"
     paper: ClassVar[str] = "Nowok, Raab, Dibben 2016, synthpop"
     parts: ClassVar[tuple[str, ...]] = ("model", "growth")
+    why_without: ClassVar[Mapping[str, str]] = {
+        "seconds": (
+            "each column needs its whole tree, so that no part of the work can be left out; lower levels, or without "
+            "privacy raise least_leaf, and see `plan` for the time"
+        )
+    }
 
     model: ColumnTrees = field(default_factory=ColumnTrees)
     growth: NoisyGrowth = field(default_factory=NoisyGrowth)

@@ -43,9 +43,9 @@ class TabPE(FromRecords):
     .47. Where one of eight bits is the parity of three others (10,000 rows), it is so in .88 of the rows, and in .50 of
     AIM's.
 
-    Time: comparing rows, as `plan` measures it; it needs no PyTorch. Values given to `sample` are met by the rows that
-    share them, and conditions by the rows that satisfy them. Choose it where four and more columns depend on each other
-    in ways that fewer do not show; elsewhere AIM is nearer.
+    Time: comparing rows, as `plan` estimates it, or fewer rounds by `seconds`; it needs no PyTorch. Values given to
+    `sample` are met by the rows that share them, and conditions by the rows that satisfy them. Choose it where four and
+    more columns depend on each other in ways that fewer do not show; elsewhere AIM is nearer.
 
     Attributes:
         evolution: How rows evolve.
