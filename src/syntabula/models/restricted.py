@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,6 +31,7 @@ class Restricted:
         records: If the model is a set of records: the number that may satisfy the conditions, and the number of all.
         tried: Whether this is rejection sampling: rows of the whole model are discarded if they fail the conditions.
         cheap: Number of rows that take no longer to draw than to estimate the probability did; None if none is discarded.
+        error: Standard error of the probability; 0 where it is exact, but for rounding.
     """
 
     probability: float
@@ -37,6 +39,7 @@ class Restricted:
     records: tuple[int, int] | None = None
     tried: bool = False
     cheap: int | None = None
+    error: float = 0.0
 
 
 class Sampled(Protocol):
@@ -88,7 +91,8 @@ def by_trying(model: Sampled, weights: Weights, *, tried: int = _TRIED) -> Restr
             else model.sample(0, rng)
         )
 
-    return Restricted(probability, draw, tried=True, cheap=int(tried * probability))
+    error = math.sqrt(probability * (1 - probability) / tried)
+    return Restricted(probability, draw, tried=True, cheap=int(tried * probability), error=error)
 
 
 def _chances(rows: EncodedTable, weights: Weights) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,9 +26,10 @@ from syntabula.record_models.any_order import (
 )
 from syntabula.record_models.any_order_sampling import Drawing, drawn_from, with_marginals
 from syntabula.record_models.codes_network import CodesNetwork
-from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
+from syntabula.record_models.conditions_first import Tried, conditions_first, orders_of, rarest_first
 from syntabula.record_models.representation import ColumnLookup, Places
 
+_SUMMED = 4096
 _ORDERS, _LEAST_ROWS, _MOST_ROWS = 128, 16, 1024
 """Columns are drawn in a new order for each 128th of the rows, or this many: an order that errs does not show."""
 
@@ -80,26 +82,55 @@ class Autoregressive(CodesNetwork):
     def restricted(self, weights: Weights) -> Restricted:
         """Return the records that satisfy conditions: columns with conditions are drawn first, the others given them.
 
-        One column is drawn from its exact distribution. Of several, each is drawn given the condition and the ones
-        before, and a row is kept with the product of the chances that its conditions had, which makes it exact; the
-        probability is estimated on 20,000 rows.
+        One column is drawn from its exact distribution. Of several, the rarest condition first, each is drawn given the
+        condition and the ones before, and a row is kept with the product of the chances that its conditions had.
+
+        The probability is the mean over orders of these columns, as no two orders agree quite. In each it is summed
+        exactly where all columns but the last have at most 4,096 combinations of codes that satisfy the conditions, and
+        else estimated on tried rows (`conditions_first`).
 
         Raises:
-            ResourceError: If fewer than one row in 10,000 would be kept.
+            ResourceError: If hardly any row could be kept.
         """
         masks = {c: weights[c][self._lookup(c).codes] for c in self.domain if c in weights}
         if not masks:
             return Restricted(1.0, self.sample)
         columns = rarest_first({c: self._lookup(c) for c in masks}, masks)
 
-        def tried(n: int, rng: np.random.Generator) -> Tried:
-            return self._tried(columns, masks, n, rng)
+        def tried(order: Sequence[str], n: int, rng: np.random.Generator) -> Tried:
+            return self._tried(order, masks, n, rng)
 
         def finished(rows: Places, rng: np.random.Generator) -> EncodedTable:
             known = {c: rows[:, self.domain.index(c)] for c in columns}
             return self._decoded(self._completed(known, len(rows), rng))
 
-        return conditions_first(tried, finished, is_exact=len(columns) == 1)
+        return conditions_first(
+            tried,
+            finished,
+            orders_of(columns),
+            is_exact=len(columns) == 1,
+            summed=lambda order: self._summed(order, masks),
+        )
+
+    def _summed(self, columns: Sequence[str], masks: Mapping[str, FloatArray]) -> float | None:
+        """Return the exact probability of conditions in an order of columns; None for too many combinations."""
+        codes = [np.flatnonzero(masks[name]) for name in columns[:-1]]
+        n = math.prod(held.size for held in codes)
+        if n > _SUMMED:
+            return None
+        drawing, weights = self._drawing, np.ones(n)
+        hidden = drawing.first(drawing.unknown(n))
+        grid = np.meshgrid(*codes, indexing="ij") if codes else []
+        for position, name in enumerate(columns):
+            column = self.domain.index(name)
+            chances = drawing.chances(hidden, column) * masks[name].astype(np.float32)
+            if position == len(columns) - 1:
+                weights *= chances.sum(1, dtype=np.float64)
+            else:
+                held = grid[position].ravel()
+                weights *= chances[np.arange(n), held]
+                drawing.tell(hidden, column, held)
+        return min(float(weights.sum()), 1.0)
 
     def _tried(
         self, columns: Sequence[str], masks: Mapping[str, FloatArray], n: int, rng: np.random.Generator

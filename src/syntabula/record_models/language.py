@@ -21,7 +21,7 @@ from syntabula.models.base import check_sample, whole_model
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.record_models.causal import CausalNetwork, first_weights, shapes_of
 from syntabula.record_models.causal_writing import Allowed, Pages
-from syntabula.record_models.conditions_first import Tried, conditions_first, rarest_first
+from syntabula.record_models.conditions_first import Tried, conditions_first, orders_of, rarest_first
 from syntabula.record_models.lookup_model import (
     LookupModel,
     read_weights,
@@ -146,11 +146,11 @@ class LanguageModel(LookupModel):
         """Return the records that satisfy conditions: columns with conditions are written first, the others after.
 
         A token that can lead to no code that satisfies its column's condition is not written. A row is kept with the
-        product of the chances that the other tokens had, which makes it exact; the probability is estimated on 20,000
-        rows.
+        product of the chances that the other tokens had. The probability is exact for one column whose labels are words,
+        and else the mean of estimates in several orders of the columns, as no two agree quite (`conditions_first`).
 
         Raises:
-            ResourceError: If fewer than one row in 10,000 would be kept.
+            ResourceError: If hardly any row could be kept.
         """
         masks = {c: weights[c][self._lookup(c).codes] for c in self.domain if c in weights}
         if not masks:
@@ -158,11 +158,11 @@ class LanguageModel(LookupModel):
         columns = rarest_first({c: self._lookup(c) for c in masks}, masks)
         allowed = {c: Allowed.of(self._spellings[self.domain.index(c)], masks[c]) for c in columns}
 
-        def tried(n: int, rng: np.random.Generator) -> Tried:
-            rows, kept, shared = np.zeros((n, len(columns)), dtype=np.intp), np.ones(n), 1.0
+        def tried(order: Sequence[str], n: int, rng: np.random.Generator) -> Tried:
+            rows, kept, shared = np.zeros((n, len(order)), dtype=np.intp), np.ones(n), 1.0
             for part in self._parts(n):
-                pages = self._pages(part, [self.domain.index(c) for c in columns])
-                for j, c in enumerate(columns):
+                pages = self._pages(part, [self.domain.index(c) for c in order])
+                for j, c in enumerate(order):
                     found = pages.write_allowed(self.domain.index(c), allowed[c], rng)
                     rows[part, j], first, others = found
                     shared = float(first[0]) if j == 0 else shared
@@ -174,7 +174,7 @@ class LanguageModel(LookupModel):
             return self._decoded(self._completed(known, len(rows), rng))
 
         one_token = len(columns) == 1 and self._spellings[self.domain.index(columns[0])].nodes.shape[1] <= 1
-        return conditions_first(tried, finished, is_exact=one_token)
+        return conditions_first(tried, finished, orders_of(columns), is_exact=one_token)
 
     def _completed(self, known: Mapping[str, Places], n: int, rng: np.random.Generator) -> Places:
         """Write n rows [n, columns]: known places of some columns, then the others, each in random order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -129,7 +130,9 @@ class SatisfyingRows:
             whole = WholeRows(codec, model, conditions.wanted)
         if whole is not None and len(ranges) > 1:
             # Whether two ranges that divide bins hold together depends on what lies within.
-            found = replace(found, probability=whole.probability() or found.probability)
+            share = whole.probability()
+            error = math.sqrt(share * (1 - share) / _COUNTED) if share else found.error
+            found = replace(found, probability=share or found.probability, error=error)
 
         def parts(n_tried: int) -> KnownParts | None:
             learned = followers_of(codec, model, n_tried) if ranges else None
@@ -140,7 +143,8 @@ class SatisfyingRows:
         if may_tell and whole is None and (told := parts(TRIED)) is not None:
             known = LikelyRows.of(conditions, found, told)
         if known is not None and len(conditions.weights) > 1:
-            found = replace(found, probability=min(found.probability * known.mean, 1.0))
+            error = math.hypot(found.error * known.mean, found.probability * known.error)
+            found = replace(found, probability=min(found.probability * known.mean, 1.0), error=error)
         expected = model.total * found.probability
         return cls(conditions, found, expected, whole, known, parts if may_tell else None)
 
@@ -206,6 +210,7 @@ class LikelyRows:
         restricted: The model restricted to the records that satisfy them, as far as codes tell.
         parts: What parts of bins tell.
         mean: Mean weight of a row.
+        error: Standard error of that.
         most: Weight from which on all rows are taken.
         kept: Part of the rows that are taken.
     """
@@ -214,6 +219,7 @@ class LikelyRows:
     restricted: Restricted
     parts: KnownParts
     mean: float
+    error: float
     most: float
     kept: float
 
@@ -232,7 +238,10 @@ class LikelyRows:
         if not mean > 0:
             return None
         most = min(float(np.quantile(weights, _USUAL)), mean / _LEAST_KEPT)
-        return cls(conditions, restricted, parts, mean, most, float(np.minimum(weights / most, 1).mean()))
+        error = float(weights.std()) / math.sqrt(n)
+        return cls(
+            conditions, restricted, parts, mean, error, most, float(np.minimum(weights / most, 1).mean())
+        )
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another, of which there is at least one."""

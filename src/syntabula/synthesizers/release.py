@@ -273,16 +273,20 @@ class Release:
     def probability(self, where: Mapping[str, Any]) -> float:
         """Return the probability that a row satisfies conditions, as `sample` takes them; this costs no privacy.
 
-        Multiplied by `n_estimated`, it is a noisy estimate of how many original records satisfy them. If the schema has
-        rules, it is estimated from drawn rows.
+        Multiplied by `n_estimated`, it is a noisy estimate of how many original records satisfy them.
         """
-        if self.rules is not None:
-            from syntabula.synthesizers.ruled_conditions import probability
+        return self.probability_with_error(where)[0]
 
-            return probability(self.rules, self.codec, self.model, where)
-        from syntabula.synthesizers.conditions import SatisfyingRows
+    def probability_with_error(self, where: Mapping[str, Any]) -> tuple[float, float]:
+        """Return `probability` and its standard error, which is 0 where the model's own is computed, but for rounding.
 
-        return SatisfyingRows.of(self.codec, self.model, where).restricted.probability
+        It is estimated on drawn rows if the schema has rules, if several ranges divide bins, and for models that cannot
+        be restricted otherwise: of TabDDPM, and of several columns of GReaT, and of ARGN where these have too many codes
+        to be added up. Orders of columns agree only about for these two; theirs is the mean over orders.
+        """
+        from syntabula.synthesizers.ruled_conditions import probability
+
+        return probability(self.rules, self.codec, self.model, where)
 
     def rules_broken(self, tried: int = 10_000, *, seed: int = 0) -> dict[str, float]:
         """Return the share of rows that are discarded because they break a rule of the schema; costs no privacy.
@@ -341,7 +345,8 @@ class Release:
         if not isinstance(cliques, Sequence) or isinstance(cliques, str):
             raise refusal("cliques", _CLIQUES, cliques)
         for clique in cliques:
-            if isinstance(clique, str) or not all(isinstance(column, str) for column in _listed(clique)):
+            names = clique if isinstance(clique, Sequence) else [None]
+            if isinstance(clique, str) or not all(isinstance(column, str) for column in names):
                 raise refusal("cliques", _CLIQUES, clique)
         answers = getattr(self.model, "marginals", None)
         if answers is None:
@@ -393,8 +398,3 @@ def load(path: str | os.PathLike[str]) -> Release:
     from syntabula.synthesizers.stored_release import read_parts
 
     return Release(*read_parts(path))
-
-
-def _listed(clique: object) -> Sequence[object]:
-    # Anything but a sequence is kept as it is and then refused, as it is not a name.
-    return clique if isinstance(clique, Sequence) else [None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,19 +40,27 @@ def satisfying(
         if rows is not None:
             rows.check(n)
 
-    return lambda: max(0, round(model.total * probability(rules, codec, model, where))), ruled.draw, check
+    return lambda: max(0, round(model.total * probability(rules, codec, model, where)[0])), ruled.draw, check
 
 
-def probability(rules: RowRules, codec: Codec, model: Model, where: object) -> float:
-    """Return the probability that a row satisfies conditions, estimated from drawn rows where rules matter."""
+def probability(rules: RowRules | None, codec: Codec, model: Model, where: object) -> tuple[float, float]:
+    """Return the probability that a row satisfies conditions, estimated from drawn rows where rules matter, and its
+    standard error."""
+    if rules is None:
+        found = SatisfyingRows.of(codec, model, where).restricted
+        return found.probability, found.error
     plain, computed, stated = _split(rules, codec, where)
     own = SatisfyingRows.of(codec, model, plain) if plain else None
-    among = own.restricted.probability if own else 1.0
+    among, error = (own.restricted.probability, own.restricted.error) if own else (1.0, 0.0)
     if not among:
-        return 0.0
+        return 0.0, 0.0
     within = _kept(_ruled(rules, codec, model, own, computed, stated))
     whole = _kept(_ruled(rules, codec, model, None, {}, {}))
-    return min(1.0, among * within / whole) if whole else 0.0
+    if not within or not whole:
+        return 0.0, 0.0
+    share = min(1.0, among * within / whole)
+    relative = (error / among) ** 2 + sum((1 - kept) / (kept * _TRIED) for kept in (within, whole))
+    return share, share * math.sqrt(relative)
 
 
 def _ruled(
