@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from record_cases import DOMAIN, cell_shares, fitted, learned, records, share_near
@@ -53,6 +55,26 @@ class TestRestricted:
         assert counts[0] == counts[3] == 0
         assert counts[2] / counts[1] == pytest.approx(0.5, abs=0.12)
         assert share_near(rows) > 0.9
+
+    def test_their_probability_is_exact_over_orders_however_rare_they_are(
+        self, model: Autoregressive
+    ) -> None:
+        common = {"a": np.array([1.0, 1.0, 0.0, 0.0]), "c": np.array([0.2, 1.0])}
+        rare = {"a": 1e-4 * common["a"], "c": 1e-4 * common["c"]}
+        masks = {c: w[model._lookup(c).codes] for c, w in common.items()}
+
+        found, rarely = model.restricted(common), model.restricted(rare)
+
+        tried = [
+            model._tried(order, masks, 20_000, np.random.default_rng(0)) for order in (["a", "c"], ["c", "a"])
+        ]
+        estimates = [first * kept.mean() for _, first, kept in tried]
+        assert found.error == rarely.error == 0.0
+        # Six standard errors: each row is kept with a chance of at most 1.
+        assert found.probability == pytest.approx(np.mean(estimates), abs=6 * 0.5 / math.sqrt(20_000))
+        assert rarely.probability == pytest.approx(1e-8 * found.probability)
+        rows = rarely.draw(500, np.random.default_rng(0))
+        assert set(rows.column("a")) == {0, 1}
 
     @pytest.mark.thorough
     def test_several_are_as_among_rows_that_are_tried(self, model: Autoregressive) -> None:
