@@ -259,9 +259,8 @@ def pick_device(name: str) -> Any:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-        # A device without numbers, such as "meta", draws none either.
-        torch.Generator(device)
+        # A device such as "meta" has tensors without numbers.
+        torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, ImportError):
         raise ArgumentError(
             f'torch has no device {name!r} on this machine that can compute; use "auto", or "cpu"'

@@ -41,7 +41,6 @@ from syntabula.synthesizers.reading import (
     untyped,
 )
 from syntabula.synthesizers.release import Release
-from syntabula.synthesizers.run_facts import run_facts
 from syntabula.synthesizers.settings import Learner, RestrictedLearner, Settings, TableFacts
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.raw_parts import RawParts
@@ -344,5 +343,9 @@ def _ledger(
 ) -> Ledger:
     """Return the ledger of this run, begun or resumed."""
     budget = prepared.budget(budget_of(method), failure_before(journal, resume=method.resume))
-    facts = {} if journal is None else run_facts(method, budget, noise, schema)
+    facts: dict[str, str] = {}
+    if journal is not None:
+        from syntabula.synthesizers.run_facts import run_facts
+
+        facts = run_facts(method, budget, noise, schema)
     return open_ledger(budget, journal, facts, resume=method.resume, unit=unit_of(schema))
