@@ -44,6 +44,28 @@ def test_without_privacy_they_are_learned(tmp_path: Path, stored: str) -> None:
     assert drawn.max() <= AMOUNTS.max()
 
 
+@pytest.mark.parametrize("epsilon", [5.0, math.inf])
+@pytest.mark.filterwarnings("ignore:column 'reached'")
+def test_in_a_folder_they_are_learned_as_in_one_file(tmp_path: Path, epsilon: float) -> None:
+    sizes = [f"{1_000 + 13 * i:,}".replace(",", " ") for i in range(2_000)]
+    phones = [f"{600_000_000 + 7_919 * i:,}".replace(",", " "[: i % 2]) for i in range(2_000)]
+    frame = pd.DataFrame({"paid": euros(AMOUNTS), "size": sizes, "reached": phones, "kind": ["a", "b"] * 1_000})
+    (tmp_path / "parts").mkdir()
+    frame.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    for i, part in enumerate((frame[:900], frame[900:])):
+        part.to_csv(tmp_path / "parts" / f"{i}.csv", sep=";", index=False)
+
+    for source in ("t.csv", "parts"):
+        # Seeded; noise hides one of the kinds with a probability below 1e-6.
+        schema = st.Independent(epsilon=epsilon, seed=0).fit(tmp_path / source).schema
+
+        paid, size = schema["paid"], schema["size"]
+        assert isinstance(paid, st.Numeric)
+        assert isinstance(size, st.Numeric)
+        assert (paid.format, size.format) == ("1.234,50 €", "1 234")
+        assert isinstance(schema["reached"], st.Identifier)
+
+
 WHOLE = np.arange(1, 2_001) * 7
 
 
@@ -123,6 +145,8 @@ def test_with_privacy_a_warning_says_how_to_declare_others() -> None:
         (r"\d{3}-\d{2}-\d{4}", False),
         (r"\d{3} \d{4}", False),
         (r"\d{9}", False),
+        (r"\d{2} bpm|\d{3} bpm", True),
+        (r"\d{2} [A-Z]{2}", False),
         (r"INV-\d{7}", False),
         (None, False),
     ],

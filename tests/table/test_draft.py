@@ -195,6 +195,7 @@ class TestNotes:
             ("{n}'034.50", "1'234.50", (10034.5, 98034.5)),
             ("{n} 034,5", "1 234,5", (10034.5, 98034.5)),
             ("{n} 034 €", "1 234 €", (10034, 98034)),
+            ("{n}.5 km", "1234.5 km", (10.5, 98.5)),
         ],
     )
     def test_numbers_with_a_sign_or_groups_are_numbers_in_a_format(self, form, format, bounds):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -60,8 +60,13 @@ def find_types(
         noise: Draws the noise.
         progress: Called with the name of a step and the fraction that is done.
     """
+    # A pass over a table in parts holds no numbers that could tell more than the kinds of cells.
+    in_style = ledger.budget.currency != "none" or isinstance(file, TextParts)
     asked = {
-        name: released_kinds(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise)
+        name: replace(
+            released_kinds(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise),
+            in_style=in_style,
+        )
         for name, share in one_by_one(shares, "find the types", progress)
     }
     stand_out = {name: kinds.stand_out for name, kinds in asked.items()}

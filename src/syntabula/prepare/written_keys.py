@@ -10,9 +10,10 @@ from syntabula.table.schema.text_formats import SIGN
 _DIGITS = r"\\d(\{[0-9]+\})?"
 _POINT = r"\\\."
 _SIGN = rf"\\?{SIGN}"
+_UNIT = r"\\? [^\W\d_]{1,5}"
 _GROUPED = rf"({_DIGITS}(\\?[ '\u00a0\u202f,]|{_POINT}))*{_DIGITS}"
 _NUMBER = re.compile(
-    rf"({_SIGN} ?)?{_GROUPED}({_POINT}|,){_DIGITS}( ?{_SIGN})?|{_SIGN} ?{_GROUPED}|{_GROUPED} ?{_SIGN}"
+    rf"({_SIGN} ?)?{_GROUPED}({_POINT}|,){_DIGITS}( ?{_SIGN}|{_UNIT})?|{_SIGN} ?{_GROUPED}|{_GROUPED}( ?{_SIGN}|{_UNIT})"
 )
 _ONE_OR_TWO, _YEAR = r"\\d(\{2\})?", r"\\d\{[24]\}"
 _DAY = re.compile(
@@ -22,7 +23,7 @@ _DAY = re.compile(
 
 
 def are_written(column: Column) -> bool:
-    """Return whether keys have the form of numbers with a sign or decimals, or of days: 1.234,50 € or 31.12.24."""
+    """Return whether keys have the form of numbers with a sign, a unit or decimals, or of days: 1.234,50 € or 31.12.24."""
     if not isinstance(column, Identifier) or column.pattern is None:
         return False
     forms = column.pattern.split("|")

@@ -1,4 +1,4 @@
-"""Kinds of text cells that hold a number with a sign, such as 1.234,50 €, or with spaces between groups of digits.
+"""Kinds of text cells that hold a number with a sign or unit, as 1.234,50 € or 70 kg, or with spaces between digits.
 
 Each is a kind of the bare number in one style, so that a cell still has one kind, which depends on it alone.
 """
@@ -14,12 +14,17 @@ from syntabula.table.database import quoted
 from syntabula.table.files.declared_cells import matches
 from syntabula.table.files.number_kinds import KINDS
 from syntabula.table.raw import PhysicalType
-from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SPACES
+from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SPACES, UNITS
 
 _CURRENCIES = "$€£¥₹"
 _SIGNS = f"{_CURRENCIES}%"
-_JOINED = ("whole", "padded real", "real", "padded comma", "comma")
-"""Kinds of numbers whose groups of digits have been joined."""
+_AMOUNT = "amount"
+_JOINED = (_AMOUNT, "whole", "padded real", "real", "padded comma", "comma")
+"""Kinds of numbers whose groups of digits have been joined; amounts are whole, and hardly numbers of telephones."""
+_MEASURED = ("whole", "point of thousandths", "padded real", "real", "comma of thousandths", "padded comma", "comma")
+"""Kinds of numbers that have a unit behind them: those without marks between groups of digits."""
+_OF_AMOUNT = "-[0-9]+|[0-9]{4,5}|[0-9]{7}"
+"""Codes in groups of three digits have six, such as postal codes, eight or more, such as telephones, and no sign."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Style:
     Attributes:
         prefix: Sign of a currency before each, or nothing.
         group: Character between groups of digits, if it is neither a point nor a comma; or nothing.
-        suffix: Sign behind each, or nothing.
+        suffix: Sign or unit behind each, or nothing.
     """
 
     prefix: str = ""
@@ -49,6 +54,8 @@ def _styles() -> Iterable[tuple[Style, tuple[str, ...]]]:
         # Others than French programs write plain spaces.
         if space in ("", " ") or sign in "€%":
             yield Style(suffix=space + sign), KINDS
+    for unit, space in product(UNITS, ("", " ")):
+        yield Style(suffix=space + unit), _MEASURED
     for suffix, group in product(("", *(f"{space}€" for space in SPACES)), GROUPS):
         yield Style(group=group, suffix=suffix), _JOINED
 
@@ -71,7 +78,12 @@ SIGNED_KINDS = (*_OF_KIND,)
 
 def bare_kinds(kinds: Iterable[str]) -> set[str]:
     """Return kinds with those of numbers in a style as the kinds of the bare numbers."""
-    return {_OF_KIND[kind][1] if kind in _OF_KIND else kind for kind in kinds}
+    return {_bare_kind(kind) for kind in kinds}
+
+
+def _bare_kind(kind: str) -> str:
+    bare = _OF_KIND[kind][1] if kind in _OF_KIND else kind
+    return "whole" if bare == _AMOUNT else bare
 
 
 def case(cell: str, tests: Mapping[str, str], places: Mapping[str, int]) -> str:
@@ -84,13 +96,15 @@ def case(cell: str, tests: Mapping[str, str], places: Mapping[str, int]) -> str:
     """
     spaces, groups = "".join(SPACES), re.escape("".join(GROUPS))
     digits, sign = f"[0-9][0-9.,{groups}]*", "[+-]?"
-    written = f"{sign}[{_CURRENCIES}] ?{sign}{digits}|{sign}{digits}[{spaces}]?[{_SIGNS}]?"
+    units = "|".join(UNITS)
+    written = f"{sign}[{_CURRENCIES}] ?{sign}{digits}|{sign}{digits}[{spaces}]?([{_SIGNS}]|{units})?"
     # A number without its digits shows the style.
     shape = f"regexp_replace(regexp_replace({cell}, '[+-]', '', 'g'), '[0-9.,]+', '1', 'g')"
     for group in GROUPS:
         shape = f"regexp_replace({shape}, {quoted(f'1({group}1)+')}, {quoted(f'1{group}1')})"
+    tests = {_AMOUNT: matches(bare(cell), _OF_AMOUNT), **tests}
     found = []
-    for kinds in (KINDS, _JOINED):
+    for kinds in (KINDS, _MEASURED, _JOINED):
         bases = " ".join(
             f"WHEN {quoted(_shape(style))} THEN {places[_name(style, kinds[0])]}"
             for style, of_style in _STYLES
@@ -105,8 +119,9 @@ def case(cell: str, tests: Mapping[str, str], places: Mapping[str, int]) -> str:
     # So are phones abroad written, such as +34 612 345 678, and hardly any amount.
     phone = matches(cell, rf"\+[0-9{spaces}]+")
     return (
-        f"WHEN {matches(cell, written)} AND regexp_matches({cell}, {quoted(f'[{_SIGNS}{groups}]')}) "
-        f"THEN coalesce({found[0]}, CASE WHEN {joined} AND NOT {phone} THEN {found[1]} END, {places['text']})"
+        f"WHEN {matches(cell, written)} AND regexp_matches({cell}, {quoted(f'[{_SIGNS}{groups}]|[^0-9.,+-]$')}) "
+        f"THEN coalesce({found[0]}, {found[1]}, CASE WHEN {joined} AND NOT {phone} THEN {found[2]} END, "
+        f"{places['text']})"
     )
 
 
@@ -131,14 +146,15 @@ def shared_style(
     for kind in stands_out:
         if kind not in _OF_KIND and kind not in plain:
             return None
-        style, number = _OF_KIND.get(kind, (Style(), kind))
-        styles.add(style)
-        bare.setdefault(number, []).append(kind)
+        styles.add(_OF_KIND[kind][0] if kind in _OF_KIND else Style())
+        bare.setdefault(_bare_kind(kind), []).append(kind)
     around = {replace(style, group="") for style in styles}
     groups = {style.group for style in styles if style.group}
     if len(around) != 1 or len(groups) > 1:
         return None
     style = replace(next(iter(around)), group="".join(groups))
-    # Numbers of telephones and companies have spaces between groups of digits, but neither decimals nor few digits.
-    is_code = around == {Style()} and {*bare} == {"whole"} and not {*stands_out} & {*plain}
+    # Numbers of telephones and companies have spaces between groups of digits, but no decimals and a length of their own;
+    # some are written without the spaces.
+    is_code = style.group in SPACES and around == {Style()} and {*bare} == {"whole"}
+    is_code = is_code and not any(_OF_KIND[kind][1] == _AMOUNT for kind in stands_out if kind in _OF_KIND)
     return None if style == Style() or is_code else (style, bare)

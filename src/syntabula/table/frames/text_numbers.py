@@ -15,12 +15,14 @@ from syntabula.table.new_keys import FEW_VALUES
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.numeric import MOST_TEXTS, Numeric
 from syntabula.table.schema.schema import Schema, undeclared
-from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SIGN, SPACES
+from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SIGN, SIGN_OR_UNIT, SPACES
 
 _GROUPS, _SPACES = "".join(GROUPS), "".join(SPACES)
 _GROUPED = re.compile(rf"[1-9][0-9]{{0,2}}([{_GROUPS}][0-9]{{3}})+([.,][0-9]*)?([eE][+-]?[0-9]+)?")
 """Digits in groups of three, unlike those of phones, such as 49 783444."""
-_LIMIT = re.compile(rf"([<>≤≥]|<=|>=) ?([0-9][0-9.,{_GROUPS}]*( ?{SIGN})?|LO[DQ]|[DQ]L)")
+_LIMIT = re.compile(rf"([<>≤≥]|<=|>=) ?([0-9][0-9.,{_GROUPS}]*( ?{SIGN_OR_UNIT})?|LO[DQ]|[DQ]L)")
+_AMOUNT = re.compile(r"-.*|[^.,]*[.,].*|\D*([0-9]\D*){4,5}|\D*([0-9]\D*){7}")
+"""Numbers in groups of three digits that are hardly codes; see `signed_kinds`."""
 _BY_POINT = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})?|0")
 _SURELY = 150
 """So many numbers all have three decimals by chance less often than once in a million times, if zeros are left out."""
@@ -28,7 +30,7 @@ _WORDS = {"#N/A", "<NA>", "N/A", "NA", "n/a", "NULL", "null", "None", "-", "--",
 """Texts that stand for a missing number, but are not empty."""
 _NUMBER = re.compile(
     rf"(?P<first>[+-]?)(?P<prefix>({SIGN} ?)?)(?P<second>[+-]?)"
-    rf"(?P<digits>[0-9.]([0-9.,{_GROUPS}]*[0-9])?\.?([eE][+-]?[0-9]+)?)(?P<suffix>([{_SPACES}]?{SIGN})?)"
+    rf"(?P<digits>[0-9.]([0-9.,{_GROUPS}]*[0-9])?\.?([eE][+-]?[0-9]+)?)(?P<suffix>([{_SPACES}]?{SIGN_OR_UNIT})?)"
 )
 
 
@@ -124,6 +126,11 @@ def _has_groups_by_point(numbers: Collection[str]) -> bool:
     return n_pointed >= _SURELY and len(numbers) - n_pointed > FEW_VALUES
 
 
+def _is_amount(number: str) -> bool:
+    """Return whether a number is hardly a code, if it has spaces between groups of digits."""
+    return any(space in number for space in SPACES if space) and _AMOUNT.fullmatch(number) is not None
+
+
 @dataclass(frozen=True)
 class _Style:
     """What the numbers of a column have around and between their digits.
@@ -131,7 +138,7 @@ class _Style:
     Attributes:
         prefix: Sign of a currency before each, or nothing.
         group: Character between groups of digits that only some libraries read, or nothing.
-        suffix: Sign of a currency or percent behind each, or nothing.
+        suffix: Sign of a currency or percent, or unit, behind each, or nothing.
     """
 
     prefix: str
@@ -157,6 +164,8 @@ class _Style:
         if len(styles) != 1 or len(groups) > 1 or (groups and signs == {"+"}):
             return None
         prefix, suffix = styles.pop()
+        if not (prefix or suffix) and groups.intersection(SPACES) and not any(map(_is_amount, numbers)):
+            return None
         return cls(prefix, "".join(groups), suffix)
 
     @property

@@ -17,15 +17,23 @@ GROUPS = ("'", " ", "\u00a0", "\u202f")
 """Characters between groups of digits other than points and commas; French programs write spaces that break no line."""
 SPACES = ("", " ", "\u00a0", "\u202f")
 """What may be between a number and a sign behind it."""
+UNITS = (
+    "kg", "g", "mg", "t", "lb", "lbs", "oz", "km", "m", "cm", "mm", "mi", "ft", "in", "l", "ml", "h", "min", "s", "ms",
+    "d", "°C", "°F", "kW", "kWh", "MWh", "km/h", "mph", "m²", "bpm", "kcal", "GB", "MB", "EUR", "USD", "GBP", "CHF",
+    "kr", "zł", "Kč",
+)  # fmt: skip
+"""Units that are looked for behind numbers; a declared format may have others."""
+SIGN_OR_UNIT = f"({SIGN}|{'|'.join(sorted(UNITS, reverse=True))})"
+_UNIT = r"(?:[^\W\d_]|[°/]){1,9}"
 _PICTURE = re.compile(
     rf"(?P<prefix>({SIGN} ?)?)1(?P<group>[,.{''.join(GROUPS)}]?)234"
-    rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>([{''.join(SPACES)}]?{SIGN})?)"
+    rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>([{''.join(SPACES)}]?({SIGN}|{_UNIT}))?)"
 )
 SHORTEST = "1234.5"
 """The format that writes as many decimals as a number needs, and none if it is whole."""
 WITH_POINT = "1234.0"
 """The format that writes as many decimals as a number needs, and at least one, as files write floats."""
-EXAMPLES = "'1234,5', '1,234.50', '1.234,50 €' or '$1,234'"
+EXAMPLES = "'1234,5', '1,234.50', '1.234,50 €', '$1,234' or '1234.5 kg'"
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class NumberFormat:
         group: Character between groups of three digits, or nothing.
         mark: Decimal mark; nothing if whole numbers alone are written.
         places: Which decimals are written: "5" as many as needed, "50" always two, "500" three, "0" at least one.
-        suffix: Currency or percent sign after the number, or nothing.
+        suffix: Sign of a currency or percent, or a unit such as kg, after the number, or nothing.
     """
 
     prefix: str
