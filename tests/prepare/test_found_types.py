@@ -278,6 +278,21 @@ def test_few_cells_in_another_form_do_not_change_the_format() -> None:
     assert formats == {"%d/%m/%Y"}
 
 
+def test_days_with_a_short_year_are_read_in_the_order_that_their_separator_has() -> None:
+    for first, order, format in (
+        (".", "day first", "%d.%m.%y"),
+        ("/", "month first", "%m/%d/%y"),
+        (".", "month first", None),
+        ("/", "day first", None),
+    ):
+        # Seeded, as above.
+        for share_of_other in (0, HALF):
+            cells = {f"{order} {first} short": HALF, f"either first {first} short": share_of_other}
+            found = physical_found(BUDGET, 0, cells)
+            assert getattr(found, "format", "") == format
+        assert getattr(physical_found(BUDGET, 0, {f"either first {first} short": HALF}), "format", "") is None
+
+
 def type_found(budget: Budget = BUDGET, seed: int = 0, **cells: int) -> str:
     counts = {kind.replace("_", " "): n for kind, n in cells.items()}
     kinds = np.concatenate([np.full(n, CELL_KINDS.index(kind)) for kind, n in counts.items()])

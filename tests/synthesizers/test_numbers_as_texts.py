@@ -121,7 +121,7 @@ def test_with_privacy_the_kinds_of_cells_tell_them(tmp_path: Path, stored: str) 
 
 
 def test_with_privacy_a_warning_says_how_to_declare_others() -> None:
-    days = pd.date_range("2023-01-01", periods=2_000).strftime("%d.%m.%y")
+    days = pd.date_range("2023-01-01", periods=2_000).strftime("%d-%m-%y")
     paid = [text.replace("€", "€$"[i % 2]) for i, text in enumerate(euros(AMOUNTS))]
     frame = pd.DataFrame({"paid": paid, "day": days, "kind": ["a", "b"] * 1_000})
 

@@ -28,6 +28,8 @@ FORMS = {
     "%d/%m/%Y": DAYS,
     "%m/%d/%Y": DAYS,
     "%d.%m.%Y": DAYS,
+    "%d.%m.%y": DAYS,
+    "%m/%d/%y": DAYS,
     "%H:%M": TIMES,
     "%H:%M:%S": TIMES,
     "%Y-%m-%d %H:%M:%S": TIMES,

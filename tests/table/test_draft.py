@@ -184,6 +184,14 @@ class TestNotes:
         assert not any(limit in note for note in notes for limit in limits)
 
     @pytest.mark.thorough
+    def test_days_whose_century_is_open_are_told_of_though_they_hardly_repeat(self):
+        texts = [f"{day:02d}.{month:02d}.{year}" for day in range(1, 29) for month in (1, 2) for year in (48, 75)]
+
+        column, notes = draft_one(raw("text", texts))
+
+        assert isinstance(column, Identifier)
+        assert "looks like days" in notes[0]
+
     @pytest.mark.parametrize(
         ("form", "format", "bounds"),
         [

@@ -24,6 +24,10 @@ _OTHER_DAY = re.compile(
     r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})|[0-9]{4}([./])[0-9]{1,2}\3[0-9]{1,2}"
     r"|[0-9]{1,2}([ -])[A-Za-z]{3}\4([0-9]{2}|[0-9]{4})"
 )
+_DAY_NOTE = (
+    "holds what looks like days; declare it a date, with the `format` in which they are written, such as '%d.%m.%y' or "
+    "'%d-%b-%y', to learn their order"
+)
 _PLAIN = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _WITH_SIGN = re.compile(rf"[+-]?({SIGN} ?)?[+-]?[0-9][0-9.,' \u00a0\u202f]*( ?{SIGN})?")
 _SIGN_NOTE = (
@@ -53,6 +57,8 @@ def drafted_text(raw: RawColumn) -> tuple[Column, str | None]:
     if not labels:
         return Categorical(("unknown",), nullable=True, provenance="observed"), NO_VALUES
     number_note = _note_of_numbers(labels)
+    if len(labels) > FEW_VALUES and all(map(_OTHER_DAY.fullmatch, labels)):
+        number_note = _DAY_NOTE
     if hardly_repeat(len(labels), values.size):
         kind = "differs in every row" if len(labels) == values.size else "has very many distinct values"
         key = identifier_of(Counter(values.tolist()), nullable=nullable, provenance="observed")
@@ -64,11 +70,6 @@ def drafted_text(raw: RawColumn) -> tuple[Column, str | None]:
     note = number_note or (
         "has many categories; consider merging some" if len(labels) > MANY_VALUES else None
     )
-    if len(labels) > FEW_VALUES and all(map(_OTHER_DAY.fullmatch, labels)):
-        note = (
-            "holds what looks like days; declare it a date, with the `format` in which they are written, such as "
-            "'%d.%m.%y' or '%d-%b-%y', to learn their order"
-        )
     order = raw.physical.order
     listed = tuple(text for text in order if text in labels) if order else tuple(sorted(labels))
     return Categorical(listed, nullable=nullable, provenance="observed"), note

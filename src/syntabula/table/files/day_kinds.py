@@ -10,7 +10,12 @@ from itertools import product
 
 from syntabula.table.files.declared_cells import matches
 
-_SEPARATORS = "/.-"
+_SEPARATORS = ("/", ".", "-", "/ short", ". short")
+"""What is between the parts; short years have two digits, beside no dashes, where the year may come first too."""
+_OF_SHORT = {"/ short": "month first", ". short": "day first"}
+"""The order of days with a short year: by slashes, 13/05/21 may be a day in 2013 as well."""
+_CENTURY = "CASE WHEN {0}::INT < 40 THEN '20' WHEN {0}::INT >= 70 THEN '19' END || {0}"
+"""SQL of a year of two digits in full; null for one in either century, such as births have."""
 _CLOCKS = {
     "": "", " minutes": " %H:%M", " seconds": " %H:%M:%S",
     " half minutes": " %I:%M %p", " half seconds": " %I:%M:%S %p",
@@ -65,9 +70,12 @@ def formats() -> Iterator[tuple[bool, Mapping[str, str]]]:
         if parts is None:
             continue
         found: dict[str, str] = {}
+        is_known = _OF_SHORT.get(separator, order) == order
+        mark, year = separator[0], "%y" if separator in _OF_SHORT else "%Y"
         for padding in _paddings(clock):
-            format = _padded(f"{parts[0]}{separator}{parts[1]}{separator}%Y{of_clock}", padding)
-            found |= {f"{o} {separator}{clock}{padding}": format for o in (order, "either first")}
+            format = _padded(f"{parts[0]}{mark}{parts[1]}{mark}{year}{of_clock}", padding)
+            orders = (order, "either first") if is_known else ("either first",)
+            found |= {f"{o} {separator}{clock}{padding}": format for o in orders}
         yield bool(clock), found
     for clock, of_clock in _CLOCKS.items():
         yield (
@@ -93,9 +101,11 @@ def cases(cell: str, places: Mapping[str, int]) -> str:
     """Return SQL cases that give the place of the kind of a cell, for all of `KINDS`, whose places are in their order."""
     found = []
     for separator in _SEPARATORS:
-        mark = rf"\{separator}"
-        shape = rf"([0-9]{{1,2}}){mark}([0-9]{{1,2}}){mark}([0-9]{{4}})"
+        mark, places_of_year = rf"\{separator[0]}", 2 if separator in _OF_SHORT else 4
+        shape = rf"([0-9]{{1,2}}){mark}([0-9]{{1,2}}){mark}([0-9]{{{places_of_year}}})"
         first, second, year = _parts(cell, shape)
+        if separator in _OF_SHORT:
+            year = f"({_CENTURY.format(year)})"
         order = f"(CASE WHEN {first}::INT > 12 THEN 0 WHEN {second}::INT > 12 THEN 1 ELSE 2 END)"
         day, month = (
             f"(CASE WHEN {first}::INT > 12 THEN {a} ELSE {b} END)"
