@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import math
 from pathlib import Path
 
@@ -13,7 +12,9 @@ import pytest
 import syntabula as st
 from syntabula.errors import DataError, SchemaError
 from syntabula.table.draft import draft_schema
+from syntabula.table.files import encodings
 from syntabula.table.files.files import write_table
+from syntabula.table.files.formats import file_format
 from syntabula.table.raw import Dialect, Origin
 from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema
@@ -24,11 +25,12 @@ WINDOWS = Schema({}, others="find", encoding="cp1252")
 
 def file_of(folder: Path, encoding: str, name: str = "t.csv", *, mark: bytes = b"") -> Path:
     raw = mark + TEXT.encode(encoding)
-    (folder / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    with encodings.opened(str(folder / name), file_format(name).compression, "wb") as file:
+        file.write(raw)
     return folder / name
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.zst"])
 def test_a_declared_encoding_is_that_of_what_is_read_and_drawn(tmp_path: Path, name: str) -> None:
     path = file_of(tmp_path, "cp1252", name)
 
@@ -39,8 +41,8 @@ def test_a_declared_encoding_is_that_of_what_is_read_and_drawn(tmp_path: Path, n
 
     assert [*table.columns] == ["größe", "preis", "ort"]
     assert table.columns["größe"].values[:2].tolist() == ["„a“", "b;\r\nc"]
-    raw = (tmp_path / f"drawn-{name}").read_bytes()
-    drawn = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode("cp1252")
+    with encodings.opened(str(tmp_path / f"drawn-{name}"), file_format(name).compression) as file:
+        drawn = file.read().decode("cp1252")
     assert drawn.startswith("größe;preis;ort\r\n")
     assert "Köln" in drawn
     assert "€" in drawn
@@ -76,7 +78,8 @@ def test_a_byte_order_mark_shows_utf_16(tmp_path: Path, encoding: str, mark: byt
 
 
 def test_a_byte_order_mark_shows_utf_32_too(tmp_path: Path) -> None:
-    assert [*read(file_of(tmp_path, "utf-32")).columns] == ["größe", "preis", "ort"]
+    for name in ("t.csv", "t.csv.zst"):
+        assert [*read(file_of(tmp_path, "utf-32", name)).columns] == ["größe", "preis", "ort"]
 
 
 def test_a_mark_of_utf_8_counts_more_than_a_declared_encoding(tmp_path: Path) -> None:
@@ -104,12 +107,27 @@ class TestRefusal:
             read(tmp_path / "t.csv", Schema({}, others="find", encoding="ascii"))
 
     @pytest.mark.parametrize("damaged", [True, False])
-    def test_of_damaged_and_of_no_compression(self, tmp_path: Path, damaged: bool) -> None:
-        raw = TEXT.encode("cp1252")
-        (tmp_path / "t.csv.gz").write_bytes(gzip.compress(raw)[:-20] if damaged else raw)
+    @pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zst"])
+    def test_of_damaged_and_of_no_compression(self, tmp_path: Path, name: str, damaged: bool) -> None:
+        raw = file_of(tmp_path, "cp1252", name).read_bytes()
+        (tmp_path / name).write_bytes(raw[:-20] if damaged else TEXT.encode("cp1252"))
 
-        with pytest.raises(DataError, match="damaged, or not compressed with gzip"):
-            read(tmp_path / "t.csv.gz", WINDOWS)
+        with pytest.raises(DataError, match=f"damaged, or not compressed with {file_format(name).compression}"):
+            read(tmp_path / name, WINDOWS)
+
+    def test_of_utf_8_that_is_stated_as_another(self, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow")
+        right, wrong = (("größe,ort\n" + "1,Köln\n" * 90).encode(name) for name in ("cp1252", "utf-8"))
+        (tmp_path / "a.csv").write_bytes(right)
+        for text in (wrong, wrong.replace("größe".encode(), b"n")):
+            (tmp_path / "b.csv").write_bytes(text)
+
+            # A part of a table too, before its columns are compared with those of others.
+            for source in (tmp_path / "b.csv", tmp_path):
+                with pytest.raises(DataError, match=r"b\.csv' is in UTF-8, though its encoding is stated as cp1252"):
+                    st.Independent(epsilon=math.inf, seed=0).fit(source, WINDOWS)
+        (tmp_path / "b.csv").write_bytes(right)
+        assert st.Independent(epsilon=math.inf, seed=0).fit(tmp_path, WINDOWS).schema["ort"]
 
     def test_of_an_unknown_encoding(self) -> None:
         # By idna, cells would lose their capitals.

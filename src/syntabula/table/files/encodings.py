@@ -12,13 +12,13 @@ import io
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, Literal
 
+from syntabula._extras import require, require_installed
 from syntabula.errors import DataError
 
-_OPENERS: dict[str, Callable[..., Any]] = {"none": open, "gzip": gzip.open}
 _AT_ONCE = 2**20
 
 
@@ -30,23 +30,35 @@ def as_utf8(path: str, compression: str, encoding: str) -> Iterator[tuple[str, s
 
     Raises:
         DataError: If the file is not in its encoding or compression, or this system has no such copies.
+        MissingExtraError: If it is compressed with zstd, and pyarrow is not installed.
     """
-    if compression not in _OPENERS:
-        raise DataError(
-            f"{path!r} is compressed with zstd and in {encoding}; decompress it, or save it in UTF-8"
-        )
     if os.name != "posix":
         raise DataError(f"{path!r} is in {encoding}, which this system cannot read; save it in UTF-8")
     with _without_name() as copy:
         try:
-            with _OPENERS[compression](path, "rb") as raw:
+            with opened(path, compression) as raw:
                 _copy_as(raw, copy, encoding, path)
-        except (gzip.BadGzipFile, EOFError, zlib.error):
+        except (OSError, EOFError, zlib.error):
+            if compression == "none":
+                raise
             raise DataError(
-                f"{path!r} is damaged, or not compressed with gzip; save it again, or rename it if it is not compressed"
+                f"{path!r} is damaged, or not compressed with {compression}; save it again, or rename it if it is not "
+                "compressed"
             ) from None
         copy.flush()
         yield f"/dev/fd/{copy.fileno()}", "none"
+
+
+def opened(path: str, compression: str, mode: Literal["rb", "wb"] = "rb") -> Any:
+    """Open a file of text, compressed or not, to read or write its bytes.
+
+    Raises:
+        MissingExtraError: If it is compressed with zstd, and pyarrow is not installed.
+    """
+    if compression == "zstd":
+        arrow = require("pyarrow", "arrow")
+        return (arrow.input_stream if mode == "rb" else arrow.output_stream)(path, compression="zstd")
+    return (gzip.open if compression == "gzip" else open)(path, mode)
 
 
 def _without_name() -> IO[bytes]:
@@ -57,8 +69,10 @@ def _without_name() -> IO[bytes]:
 
 def _copy_as(raw: IO[bytes], copy: IO[bytes], encoding: str, path: str) -> None:
     decoder, line = codecs.getincrementaldecoder(encoding)(), 1
+    seen = _SeenAsUtf8(encoding)
     try:
         while piece := raw.read(_AT_ONCE):
+            seen.add(piece)
             text = decoder.decode(piece)
             copy.write(text.encode())
             line += text.count("\n")
@@ -69,25 +83,57 @@ def _copy_as(raw: IO[bytes], copy: IO[bytes], encoding: str, path: str) -> None:
         raise DataError(
             f"{path!r} is not in the encoding {encoding}, from line {line} on; state its own, or save the file in UTF-8"
         ) from None
+    if seen.is_so:
+        raise DataError(
+            f"{path!r} is in UTF-8, though its encoding is stated as {encoding}, in which each of its letters beyond "
+            "English would become two or three others; leave the encoding out, and if other files of the table have "
+            "it, save all of them in UTF-8"
+        )
+
+
+class _SeenAsUtf8:
+    """Whether bytes in an encoding of one byte a character are UTF-8, with characters of several bytes among them.
+
+    A text in such an encoding has hardly ever nothing but sequences of UTF-8: its letters beyond English would all have to
+    stand beside signs.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        self._has_one_byte_each = len(bytes(range(256)).decode(encoding, "replace")) == 256
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._has_several = False
+
+    def add(self, piece: bytes) -> None:
+        """Look at the next bytes."""
+        if self._has_one_byte_each:
+            self._has_several |= not piece.isascii()
+            try:
+                self._decoder.decode(piece)
+            except UnicodeDecodeError:
+                self._has_one_byte_each = False
+
+    @property
+    def is_so(self) -> bool:
+        """Whether all bytes so far are UTF-8, and some beyond ASCII."""
+        return self._has_one_byte_each and self._has_several and not self._decoder.getstate()[0]
 
 
 def check_writable(compression: str, encoding: str) -> None:
-    """Raise DataError if files in an encoding cannot be compressed so."""
-    if compression not in _OPENERS and not codecs.lookup(encoding).name.startswith("utf-8"):
-        raise DataError(f"a file in {encoding} cannot be compressed with zstd; write it without, or with .gz")
+    """Raise MissingExtraError if files in an encoding cannot be compressed so without pyarrow."""
+    if compression == "zstd" and not codecs.lookup(encoding).name.startswith("utf-8"):
+        require_installed("pyarrow", "arrow")
 
 
 def encode_file(path: str, compression: str, encoding: str) -> None:
     """Write a file in UTF-8 anew in another encoding, at the same path.
 
     Raises:
-        DataError: If a character does not exist in it, or it is compressed with zstd.
+        DataError: If a character does not exist in it.
+        MissingExtraError: If it is compressed with zstd, and pyarrow is not installed.
     """
-    check_writable(compression, encoding)
     encoded = f"{path}.encoded"
-    opened = _OPENERS[compression]
     try:
-        with opened(path, "rb") as raw, opened(encoded, "wb") as target:
+        with opened(path, compression) as raw, opened(encoded, compression, "wb") as target:
             text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
             encoder = codecs.getincrementalencoder(encoding)()
             while piece := text.read(_AT_ONCE):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from syntabula._extras import is_installed
 from syntabula._memory import ran_out
 from syntabula.errors import DataError
 from syntabula.table.database import one_file, quoted
@@ -116,10 +116,12 @@ def text_reader(database: Any, path: str, compression: str, encoding: str | None
 
 def _marked_encoding(path: str, compression: str) -> str | None:
     """Return the encoding that the byte order mark of a text shows; None without one."""
-    if compression == "zstd":
+    if compression == "zstd" and not is_installed("pyarrow"):
         return None
+    from syntabula.table.files.encodings import opened
+
     try:
-        with (gzip.open if compression == "gzip" else open)(path, "rb") as file:
+        with opened(path, compression) as file:
             head = bytes(file.read(4))
     except (OSError, EOFError, zlib.error):
         # Who reads the file says what is wrong with it.
