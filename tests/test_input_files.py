@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from syntabula._files import not_a_file
+from syntabula.errors import ArgumentError
+from syntabula.table.files.formats import file_format
 
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes, devices and sockets of POSIX")
 
@@ -39,6 +41,14 @@ class TestNotAFile:
 
         assert found == ["a folder", "a pipe", "a pipe", "a socket"]
         assert not_a_file("/dev/null") == "a device"
+
+    @posix
+    def test_a_name_without_a_format_is_told_as_such(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+
+        for path in (tmp_path / "pipe", "/dev/fd/63"):
+            with pytest.raises(ArgumentError, match="a pipe or a device, whose name shows no format"):
+                file_format(path)
 
     @posix
     def test_the_standard_input_may_be_a_pipe_where_that_is_said(self, tmp_path: Path) -> None:

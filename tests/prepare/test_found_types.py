@@ -211,6 +211,30 @@ def test_numbers_that_may_be_thousands_or_thousandths_are_told_of(
     ) == bool(names)
 
 
+@pytest.mark.parametrize(
+    ("mark", "cell", "told"),
+    [
+        (";", "{}.{} €", "are read as thousands"),
+        (",", "{}.{} €", "are read as decimals; if they are thousands"),
+        (",", "{}.{} %", ""),
+    ],
+)
+def test_amounts_that_may_be_thousands_are_told_of(tmp_path: Path, mark: str, cell: str, told: str) -> None:
+    rows = (f"{cell.format(1 + i % 9, 101 + i * 7 % 800)}{mark}a" for i in range(900))
+    (tmp_path / "t.csv").write_text("\n".join([f"x{mark}y", *rows]), encoding="utf-8")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found_in(tmp_path / "t.csv", ["x"], 5.0)
+
+    assert [str(w.message) for w in caught if "'x'" in str(w.message) and told in str(w.message)] == [
+        str(w.message) for w in caught
+    ]
+    assert bool(caught) == bool(told)
+    notes = [note for note in draft_schema(tmp_path / "t.csv")[1] if "thousands, 1.234" in note]
+    assert bool(notes) == bool(told)
+
+
 def found_in(path: Path, names: list[str], epsilon: float) -> dict[str, PhysicalType]:
     ledger = Ledger(Budget(epsilon, 1e-5) if math.isfinite(epsilon) else Budget(math.inf))
     with delimited_file(path, None) as file:

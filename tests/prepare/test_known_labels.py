@@ -1,6 +1,7 @@
 """Categories that everyone knows are added to those that were found, and others are not."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,20 @@ from syntabula.privacy.noise import SeededNoise
 from syntabula.table.read import read
 
 MONTHS = ("apr", "aug", "dec", "feb", "jan", "jul", "jun", "mar", "may", "nov", "oct", "sep")
+
+
+def test_no_spelling_of_other_is_made_up_beside_that_of_the_table(tmp_path: Path) -> None:
+    rare = [f"rare {i}" for i in range(200)]
+    frame = pd.DataFrame({"x": ["Other"] * 600 + ["a"] * 700 + ["b"] * 500 + rare})
+
+    # Seeded; noise hides one of three categories with a probability below 1e-6.
+    release = st.Independent(epsilon=5.0, seed=0).fit(frame)
+
+    assert release.schema["x"].other_label == "Other_"
+    assert set(release.sample(500, seed=0)["x"]) == {"a", "b", "Other"}
+    release.sample_to(tmp_path / "rows.csv", 500, seed=0)
+    assert set(pd.read_csv(tmp_path / "rows.csv")["x"]) == {"a", "b", "Other"}
+    assert set(release.sample(50, where={"x": "Other"}, seed=0)["x"]) == {"Other"}
 
 
 class TestAdded:

@@ -49,7 +49,9 @@ def test_without_privacy_they_are_learned(tmp_path: Path, stored: str) -> None:
 def test_in_a_folder_they_are_learned_as_in_one_file(tmp_path: Path, epsilon: float) -> None:
     sizes = [f"{1_000 + 13 * i:,}".replace(",", " ") for i in range(2_000)]
     phones = [f"{600_000_000 + 7_919 * i:,}".replace(",", " "[: i % 2]) for i in range(2_000)]
-    frame = pd.DataFrame({"paid": euros(AMOUNTS), "size": sizes, "reached": phones, "kind": ["a", "b"] * 1_000})
+    frame = pd.DataFrame(
+        {"paid": euros(AMOUNTS), "size": sizes, "reached": phones, "kind": ["a", "b"] * 1_000}
+    )
     (tmp_path / "parts").mkdir()
     frame.to_csv(tmp_path / "t.csv", sep=";", index=False)
     for i, part in enumerate((frame[:900], frame[900:])):

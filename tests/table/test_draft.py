@@ -185,7 +185,9 @@ class TestNotes:
 
     @pytest.mark.thorough
     def test_days_whose_century_is_open_are_told_of_though_they_hardly_repeat(self):
-        texts = [f"{day:02d}.{month:02d}.{year}" for day in range(1, 29) for month in (1, 2) for year in (48, 75)]
+        texts = [
+            f"{day:02d}.{month:02d}.{year}" for day in range(1, 29) for month in (1, 2) for year in (48, 75)
+        ]
 
         column, notes = draft_one(raw("text", texts))
 
@@ -296,6 +298,9 @@ class TestNotes:
             ("float", [n / 4 for n in range(100)], True),
             ("float", [10.0 * n for n in range(29)], True),
             ("integer", [10 * n for n in range(29)] + [15, 17], False),
+            # Grades in halves are few, but many enough.
+            ("float", [n / 2 for n in range(2, 12)], True),
+            ("float", [n / 2 for n in range(2, 10)], False),
             ("float", [n / 100 for n in range(100)], False),
             ("float", [n / 3 for n in range(100)], False),
         ],
@@ -311,7 +316,7 @@ class TestNotes:
 
         assert isinstance(column, Categorical)
 
-    @pytest.mark.parametrize("form", ["{m}/{d}/20", "{d:02}.0{m}.20", "{d:02}-JAN-2{m}"])
+    @pytest.mark.parametrize("form", ["{d}/{m}/20", "{d:02}.0{m}.48", "{d:02}-JAN-2{m}"])
     def test_days_that_are_written_otherwise_are_pointed_out(self, form):
         texts = [form.format(m=m, d=d) for m in (1, 2) for d in range(1, 29)] * 2
 

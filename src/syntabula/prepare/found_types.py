@@ -22,6 +22,7 @@ from syntabula.table.coordinate_names import decimal_comma_of, is_coordinate_nam
 from syntabula.table.files.cell_kinds import (
     CELL_KINDS,
     N_FAMILIES,
+    OF_THREE,
     OPEN_KIND,
     TEXT,
     column_type,
@@ -30,6 +31,7 @@ from syntabula.table.files.cell_kinds import (
 )
 from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.files.offset_kinds import of_summer_and_winter
+from syntabula.table.files.signed_kinds import are_amounts, bare_kinds
 from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType
@@ -40,6 +42,10 @@ _OPEN = (
     "all numbers have three digits behind one point, and nothing else in the file shows what it is; they are read as "
     "thousands, 1.234 for 1234, as semicolons are between cells; if they have decimals, declare the column numeric in a "
     "schema, with `decimals: 3`"
+)
+_THREE_DECIMALS = (
+    "all amounts have three digits behind one mark, and are read as decimals; if they are thousands, 1.234 € for 1234 €, "
+    "declare the column numeric in a schema, with `integer: true` and `format: 1.234 €`"
 )
 
 
@@ -80,9 +86,19 @@ def find_types(
     }
     if marks == [True, False]:
         open_names = [
-            n for n, kinds in asked.items() if kinds.present == {OPEN_KIND} and not is_coordinate_name(n)
+            n
+            for n, kinds in asked.items()
+            if bare_kinds(kinds.present) == {OPEN_KIND} and not is_coordinate_name(n)
         ]
         warn_of_hidden(open_names, _OPEN)
+    warn_of_hidden(
+        [
+            name
+            for name, physical in found.items()
+            if bare_kinds(asked[name].present) in OF_THREE and physical is not None and are_amounts(physical)
+        ],
+        _THREE_DECIMALS,
+    )
     hides, or_raise = (
         ("", "")
         if ledger.budget.currency == "none"

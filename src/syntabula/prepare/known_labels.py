@@ -73,8 +73,8 @@ def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tupl
 
 
 def open_categorical(labels: tuple[str, ...], *, nullable: bool) -> Categorical:
-    """Return a column of released labels, and "other" for all that are not; under another name, if that is a label."""
-    other = "other"
+    """Return a column of released labels, and "other" for all that are not; see `Categorical.code_of_own_other`."""
+    other = next((label for label in labels if label.lower() == "other"), "other")
     while other in labels:
         other += "_"
     return Categorical(labels, open=True, other_label=other, nullable=nullable, provenance="private")

@@ -23,7 +23,7 @@ _DAY = re.compile(
 
 
 def are_written(column: Column) -> bool:
-    """Return whether keys have the form of numbers with a sign, a unit or decimals, or of days: 1.234,50 € or 31.12.24."""
+    """Return whether keys have the form of numbers with a sign, unit or decimals, or of days: 1.234,50 € or 31.12.24."""
     if not isinstance(column, Identifier) or column.pattern is None:
         return False
     forms = column.pattern.split("|")

@@ -23,6 +23,11 @@ REMEDY = (
     "nothing was drawn. Resume with the method, options, schema, budget and version of that run; or start without "
     "resume, with the rest of the budget"
 )
+_USED_UP = (
+    "the spends in the journal already use (nearly) the whole budget, and they count; nothing was drawn. Resume the run "
+    "that the journal holds, with its own budget and options; raise the budget to pay for both runs; or name a new "
+    "journal for another table"
+)
 
 
 @dataclass(frozen=True)
@@ -179,8 +184,12 @@ class Ledger:
         records = journal.records if journal else ()
         earlier = records[:replay_from]
         self._replay = Replay(records[len(earlier) :])
-        for record in earlier:
-            self._add(self._priced(record.event, record.step))
+        try:
+            for record in earlier:
+                self._add(self._priced(record.event, record.step))
+        except BudgetExceededError:
+            # Which of the earlier steps went beyond it says nothing of this run.
+            raise BudgetExceededError(_USED_UP) from None
         self._inherited = self._spent
         self._inherited_failure = self._failure_spent
 
@@ -320,10 +329,7 @@ class Ledger:
             (self._budget.failure_delta, self.failure_allowance),
         ):
             if whole and left is not None and left < whole / 100:
-                raise BudgetExceededError(
-                    "the spends in the journal already use (nearly) the whole budget, and they count; nothing was "
-                    "drawn. Raise the budget to pay for both runs, or name a new journal for another table"
-                )
+                raise BudgetExceededError(_USED_UP)
 
     @property
     def epsilon_spent(self) -> float:

@@ -21,7 +21,13 @@ from syntabula.errors import SchemaError
 from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.coding.levels import MOST_DECIMALS, are_rounded, bounds_around
-from syntabula.table.draft_numbers import note_of_codes, note_of_missing_code, note_of_step
+from syntabula.table.draft_numbers import (
+    note_of_amounts,
+    note_of_codes,
+    note_of_missing_code,
+    note_of_open,
+    note_of_step,
+)
 from syntabula.table.draft_texts import NO_VALUES, drafted_text
 from syntabula.table.files.quoted_cells import with_quotes
 from syntabula.table.frames.text_numbers import with_texts_read
@@ -64,10 +70,6 @@ _CLOCK_NUMBERS = (
 )
 _LIMITS_NOTE = (
     "holds numbers, and in some cells a text such as a limit, which `texts` lists; add others that may occur"
-)
-_OPEN_NOTE = (
-    "holds numbers that all have three digits behind one point, and are read as thousands, 1.234 for 1234; if they have "
-    "decimals, declare it numeric with `decimals: 3` and without the format"
 )
 _UNIQUE_NOTE = (
     "differs in every row, as where there is one row a day, so its values are drawn without repetition; if two rows may "
@@ -266,12 +268,10 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             return drafted_text(raw)
         case "integer":
             column, inner = _whole(name, values, nullable)
-            is_open = raw.physical.format == "1.234" and bool(
-                ((abs(values) >= 1000) & (abs(values) < 10**6)).all()
-            )
-            return column, inner or (_OPEN_NOTE if is_open else None)
+            return column, inner or note_of_open(raw.physical, values)
         case "float":
-            return _real(name, values, nullable)
+            column, inner = _real(name, values, nullable)
+            return column, inner or note_of_amounts(raw.physical, getattr(column, "decimals", None))
         case "decimal":
             return _decimal(name, values, nullable)
         case "date":

@@ -1,16 +1,22 @@
-"""Notes on drafted numbers that are fewer than their bounds allow."""
+"""Notes on drafted numbers: that they are fewer than their bounds allow, or may be others than they seem."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.table.files.signed_kinds import are_amounts
 from syntabula.table.new_keys import FEW_VALUES
+from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.text_formats import NumberFormat
 
 MOST_CODES = 200
 """Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
+
+_SURELY = math.log(10**6)
 
 _OFTEN = 10
 """How often each value of codes must occur on average, and how many other values must fit between two of them."""
@@ -60,14 +66,38 @@ def note_of_step(distinct: NDArray[Any], decimals: int | None = 0) -> str | None
         distinct: Distinct values [n], finite.
         decimals: How many decimals they have; None for any number of them.
     """
-    if decimals is None or distinct.size <= FEW_VALUES:
+    if decimals is None:
         return None
-    # More than twenty numbers that differ all are even by chance once in a million times.
     whole = distinct.dtype.kind in "iu"
     points = distinct if whole else np.rint(distinct * 10.0**decimals).astype(np.int64)
-    if np.gcd.reduce(points) < 2:
+    # So many numbers that differ are all multiples by chance less often than once in a million times.
+    step = int(np.gcd.reduce(points)) if points.size else 0
+    if step < 2 or distinct.size * math.log(step) < _SURELY:
         return None
     return (
         "holds multiples of one number alone, such as tens or quarters; if that is known, declare the number as `step` "
         "(and no decimals), so that no others come out"
+    )
+
+
+def note_of_open(physical: PhysicalType, values: NDArray[Any]) -> str | None:
+    """Return a note if nothing but the file shows that whole numbers [n] are thousands, as 1.234 is."""
+    if physical.format is None:
+        return None
+    form, sizes = NumberFormat.of(physical.format), abs(values)
+    if form.group != "." or form.mark or not ((sizes >= 1000) & (sizes < 10**6)).all():
+        return None
+    return (
+        "holds numbers that all have three digits behind one point, and are read as thousands, 1.234 for 1234; if they "
+        "have decimals, declare it numeric with `decimals: 3` and without the format"
+    )
+
+
+def note_of_amounts(physical: PhysicalType, decimals: int | None) -> str | None:
+    """Return a note if numbers are amounts of money with three decimals, which may be thousands."""
+    if decimals != 3 or not are_amounts(physical):
+        return None
+    return (
+        "holds amounts of money that all have three decimals; if they are thousands, 1.234 € for 1234 €, declare it "
+        "numeric, with `integer: true` and the `format` 1.234 €, with the sign where the table has it"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -150,6 +151,9 @@ def test_what_a_column_never_is_is_refused_with_the_reason():
         (Boolean(), "perhaps", "it is True or False"),
         (DAY, dt.datetime(2020, 1, 1, 12), "cannot be read as a day"),
         (DAY, 18321, "cannot be read as a day"),
+        (DAY, ">24.12.2020", "cannot be read as a day, such as 2024-12-31"),
+        (replace(DAY, format="%-d.%-m.%Y"), ">24/12/2020", "such as 31.12.2024 or 2024-12-31"),
+        (replace(TIME, format="%d/%m/%Y %H:%M"), ">24.12.2020", "such as 31/12/2024 or 2024-12-31"),
         (TIME, dt.datetime(2020, 1, 1, 0, 0, 30), "never is; .* by the minute"),
         (TIME, dt.datetime(2020, 1, 1, tzinfo=dt.UTC), "a time without a zone"),
         (TIME, "soon", "cannot be read as a time"),
@@ -162,6 +166,26 @@ def test_what_a_column_never_is_is_refused_with_the_reason():
             allowed("x", column, condition)
 
         assert "'x'" in str(caught.value)
+
+
+def test_a_day_in_the_own_spelling_of_times_is_the_whole_day():
+    for format, text in (("%d.%m.%Y %H:%M", "24.12.2020"), ("%-m/%-d/%Y %I:%M %p", "12/24/2020")):
+        times = replace(TIME, format=format)
+
+        for sign in ("", ">", ">=", "<"):
+            own, iso = (allowed("x", times, f"{sign}{day}").spans for day in (text, "2020-12-24"))
+            assert own == iso
+
+
+def test_the_own_category_other_stands_for_unlisted_values_too():
+    found = Categorical(("cook", "Other"), open=True, other_label="Other_", provenance="private")
+    declared = replace(found, provenance="public")
+
+    assert allowed("x", found, "Other").codes == allowed("x", found, "Other_").codes == {1, 2}
+    assert allowed("x", found, "cook").codes == {0}
+    assert allowed("x", declared, "Other").codes == {1}
+    with pytest.raises(ArgumentError, match="unlisted values are 'Other'"):
+        allowed("x", found, "boss")
 
 
 def test_a_domain_that_was_read_off_the_data_is_not_shown():

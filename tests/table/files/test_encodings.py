@@ -112,7 +112,9 @@ class TestRefusal:
         raw = file_of(tmp_path, "cp1252", name).read_bytes()
         (tmp_path / name).write_bytes(raw[:-20] if damaged else TEXT.encode("cp1252"))
 
-        with pytest.raises(DataError, match=f"damaged, or not compressed with {file_format(name).compression}"):
+        with pytest.raises(
+            DataError, match=f"damaged, or not compressed with {file_format(name).compression}"
+        ):
             read(tmp_path / name, WINDOWS)
 
     def test_of_utf_8_that_is_stated_as_another(self, tmp_path: Path) -> None:
@@ -124,7 +126,9 @@ class TestRefusal:
 
             # A part of a table too, before its columns are compared with those of others.
             for source in (tmp_path / "b.csv", tmp_path):
-                with pytest.raises(DataError, match=r"b\.csv' is in UTF-8, though its encoding is stated as cp1252"):
+                with pytest.raises(
+                    DataError, match=r"b\.csv' is in UTF-8, though its encoding is stated as cp1252"
+                ):
                     st.Independent(epsilon=math.inf, seed=0).fit(source, WINDOWS)
         (tmp_path / "b.csv").write_bytes(right)
         assert st.Independent(epsilon=math.inf, seed=0).fit(tmp_path, WINDOWS).schema["ort"]

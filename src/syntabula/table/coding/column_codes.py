@@ -276,7 +276,9 @@ def decode_labels(column: Column, codes: NDArray[Any]) -> RawColumn:
 
 
 def _labels(column: Categorical, index: NDArray[np.intp], missing: NDArray[np.bool_]) -> RawColumn:
-    labels = column.labels
+    labels, own_other = column.labels, column.code_of_own_other
+    if own_other is not None:
+        labels, index = column.categories, np.where(index == len(column.categories), own_other, index)
     if column.label_type is str:
         return RawColumn(
             RepeatedTexts.placed([*map(str, labels)], index), missing, PhysicalType("text", "str")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,8 @@ from syntabula.table.schema.columns import (
     Categorical,
     Column,
     ColumnBase,
+    Date,
+    Datetime,
     Identifier,
     Label,
     Numeric,
@@ -29,11 +32,12 @@ from syntabula.table.schema.columns import (
     Time,
     type_of,
 )
-from syntabula.table.schema.text_formats import read_number
+from syntabula.table.schema.text_formats import day_part, read_number
 
 _HOW = "give a value, a list of values, a range as a tuple (first, last), None for missing or ... for present"
 _COMPARISON = re.compile(r"(>=|<=|>|<)\s*(\S.*)")
 _MOST_LISTED = 10
+_EXAMPLE = dt.date(2024, 12, 31)
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,10 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
             )
         else:
             codes.add(_code(name, column, one, labels))
+    if isinstance(column, Categorical) and (own_other := column.code_of_own_other) is not None:
+        # Rows hold both as the same text.
+        both = {own_other, len(column.categories)}
+        codes |= both if codes & both else set()
     return Allowed(missing, frozenset(codes), tuple(spans))
 
 
@@ -175,13 +183,24 @@ def _hint(name: str, column: ColumnBase, value: object) -> str:
         words = "" if column.spelling == SPELLINGS[0] else f", written {column.spelling.replace('/', ' or ')}"
         return f"it is True or False{words}"
     if isinstance(column, Categorical):
-        hint = _near_label(value, column.labels)
+        own_other = column.code_of_own_other
+        hint = _near_label(value, column.labels if own_other is None else column.categories)
         if not hint and len(column.categories) <= _MOST_LISTED:
             hint = f"it is {' or '.join(map(repr, column.categories))}"
-        other = f"unlisted values are {column.other_label!r}; " if column.open else ""
+        unlisted = column.other_label if own_other is None else column.categories[own_other]
+        other = f"unlisted values are {unlisted!r}; " if column.open else ""
         return other + (hint or where)
     assert isinstance(column, Ordered)
     return f"it goes from {column.lower} to {column.upper}{column.grain}"
+
+
+def _example(column: Ordered) -> str:
+    """Return how the days of a column are written."""
+    if not isinstance(column, Date | Datetime) or column.resolution in ("week", "month", "quarter"):
+        return ""
+    format = day_part(column.format)
+    own = "" if format is None else f"{_EXAMPLE.strftime(format.replace('%-', '%'))} or "
+    return f", such as {own}{_EXAMPLE.isoformat()}"
 
 
 def _near_label(value: object, labels: Sequence[Label]) -> str:
@@ -245,7 +264,8 @@ def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int |
         low, high, above, below = _ends(column, given)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(
-            f"where gives {shown(given)} for column {name!r}, which cannot be read as {column.in_words}; {_HOW}"
+            f"where gives {shown(given)} for column {name!r}, which cannot be read as {column.in_words}"
+            f"{_example(column)}; {_HOW}"
         ) from None
     if low is not None and high is not None and low > high:
         raise ArgumentError(

@@ -253,8 +253,9 @@ _IN_GROUPS = frozenset({"whole", "point of thousandths", "whole groups by point"
 """Kinds of whole numbers with points between groups of digits."""
 OPEN_KIND = "point of thousandths"
 """Kind of numbers of which nobody can tell whether they are thousands or have decimals, if a column has no others."""
-_OF_THREE = {None: {OPEN_KIND}, "1234,5": {"comma of thousandths"}}
+_OF_THREE: dict[str | None, set[str]] = {None: {OPEN_KIND}, "1234,5": {"comma of thousandths"}}
 """Kinds of numbers of three decimals each, by the format of numbers of any."""
+OF_THREE = tuple(_OF_THREE.values())
 _WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3]}) - {OPEN_KIND}
 _WITH_COMMA = frozenset({*_COMMA, *_GROUPS[3:]}) - {"comma of thousandths"}
 """Kinds that show which is the decimal mark."""

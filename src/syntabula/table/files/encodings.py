@@ -94,7 +94,7 @@ def _copy_as(raw: IO[bytes], copy: IO[bytes], encoding: str, path: str) -> None:
 class _SeenAsUtf8:
     """Whether bytes in an encoding of one byte a character are UTF-8, with characters of several bytes among them.
 
-    A text in such an encoding has hardly ever nothing but sequences of UTF-8: its letters beyond English would all have to
+    A text in such an encoding hardly ever consists of sequences of UTF-8: its letters beyond English would all have to
     stand beside signs.
     """
 

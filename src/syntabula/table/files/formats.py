@@ -57,6 +57,8 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
     container = _SUFFIXES.get(suffixes[-1]) if suffixes else None
     if container is None or (compression != "none" and container not in TEXT_FORMATS):
         also = "; .xlsx can be read, but not written" if suffixes[-1:] == [".xlsx"] else ""
+        if shown.startswith("/dev/") or (not_a_file(shown) or "a folder") != "a folder":
+            also = ". It is a pipe or a device, whose name shows no format; give a file, such as table.csv"
         raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}{also}")
     return FileFormat(container, compression)
 

@@ -14,14 +14,22 @@ from syntabula.table.database import quoted
 from syntabula.table.files.declared_cells import matches
 from syntabula.table.files.number_kinds import KINDS
 from syntabula.table.raw import PhysicalType
-from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SPACES, UNITS
+from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SPACES, UNITS, NumberFormat
 
 _CURRENCIES = "$€£¥₹"
 _SIGNS = f"{_CURRENCIES}%"
 _AMOUNT = "amount"
 _JOINED = (_AMOUNT, "whole", "padded real", "real", "padded comma", "comma")
 """Kinds of numbers whose groups of digits have been joined; amounts are whole, and hardly numbers of telephones."""
-_MEASURED = ("whole", "point of thousandths", "padded real", "real", "comma of thousandths", "padded comma", "comma")
+_MEASURED = (
+    "whole",
+    "point of thousandths",
+    "padded real",
+    "real",
+    "comma of thousandths",
+    "padded comma",
+    "comma",
+)
 """Kinds of numbers that have a unit behind them: those without marks between groups of digits."""
 _OF_AMOUNT = "-[0-9]+|[0-9]{4,5}|[0-9]{7}"
 """Codes in groups of three digits have six, such as postal codes, eight or more, such as telephones, and no sign."""
@@ -128,6 +136,18 @@ def case(cell: str, tests: Mapping[str, str], places: Mapping[str, int]) -> str:
 def bare(cell: str) -> str:
     """Return the SQL of a number without anything around or between its digits but marks and a minus."""
     return f"regexp_replace({cell}, '[^0-9.,+-]', '', 'g')"
+
+
+def are_amounts(physical: PhysicalType) -> bool:
+    """Return whether numbers are of a currency, all with as many decimals, so that three of these may be a group."""
+    if physical.kind != "float" or physical.format is None or "%" in physical.format:
+        return False
+    form = NumberFormat.of(physical.format)
+    return (
+        form.fixed_places is not None
+        and not form.group
+        and bool({*form.prefix, *form.suffix} & {*_CURRENCIES})
+    )
 
 
 def shared_style(

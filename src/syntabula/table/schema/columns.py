@@ -141,6 +141,18 @@ class Categorical(ColumnBase):
         return (*self.categories, self.other_label) if self.open else self.categories
 
     @property
+    def code_of_own_other(self) -> int | None:
+        """Code of the table's own category "other", as which rows hold unlisted values too; None if there is none.
+
+        Of a domain that was found, `other_label` is "other", or "other_" beside such a category, which is no word of the
+        table.
+        """
+        if not (self.open and self.provenance == "private" and isinstance(self.other_label, str)):
+            return None
+        own = self.other_label.rstrip("_")
+        return self.categories.index(own) if own.lower() == "other" and own in self.categories else None
+
+    @property
     def n_values(self) -> int:
         """Number of codes but missing."""
         return len(self.categories) + self.open

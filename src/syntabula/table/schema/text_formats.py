@@ -218,6 +218,12 @@ def fitted_format(format: str, resolution: str) -> str:
     return format
 
 
+def day_part(format: str | None) -> str | None:
+    """Return the beginning of a format that writes days; None if it does not begin with them, or there is no format."""
+    day = "" if format is None else re.split("[ T]?%-?[HI]", format)[0]
+    return day if re.search("%-?d", day) else None
+
+
 def resolution_of(format: str | None) -> str:
     """Return the period whose first day a format of days writes: day, or month, quarter or ISO week."""
     if format is None or "%d" in format or "%-d" in format:

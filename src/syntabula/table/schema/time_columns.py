@@ -32,6 +32,7 @@ from syntabula.table.schema.text_formats import (
     FINEST_PART,
     PERIOD_PARTS,
     check_time_format,
+    day_part,
     read_time,
 )
 
@@ -290,15 +291,18 @@ class Datetime(Ordered):
     def written(self, value: object) -> tuple[Fraction, Fraction]:
         """Return the first and the last point of a datetime (a single point), of a date (the whole day), or of text.
 
-        Text must be in the column's format or in ISO 8601. Times without a zone are read in the column's zone. See
-        `Ordered.written`.
+        Text must be in the column's format, with or without its clock, or in ISO 8601. Times without a zone are read in
+        the column's zone. See `Ordered.written`.
         """
         if isinstance(value, str):
             text = value.strip()
             is_day = len(text) == _DAY_WRITTEN
-            value = _in_format(text, self.format) or (
-                dt.date.fromisoformat(text) if is_day else dt.datetime.fromisoformat(text)
-            )
+            if (value := _in_format(text, self.format)) is None and (
+                day := _in_format(text, day_part(self.format))
+            ):
+                value = day.date()
+            if value is None:
+                value = dt.date.fromisoformat(text) if is_day else dt.datetime.fromisoformat(text)
         unit = MICROSECONDS[self.resolution]
         if isinstance(value, dt.datetime):
             if value.tzinfo is not None and self.timezone is None:
