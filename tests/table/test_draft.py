@@ -184,6 +184,14 @@ class TestNotes:
         assert not any(limit in note for note in notes for limit in limits)
 
     @pytest.mark.thorough
+    @pytest.mark.parametrize("form", ["{n}3,456", "1,{n},345", "₹{n},12,345.50"])
+    def test_numbers_in_groups_of_two_digits_are_told_of(self, form):
+        texts = [form.format(n=n) for n in range(10, 99)]
+
+        _, notes = draft_one(raw("text", texts))
+
+        assert ("groups of two digits" in str(notes)) == ("3,456" not in form)
+
     def test_days_whose_century_is_open_are_told_of_though_they_hardly_repeat(self):
         texts = [
             f"{day:02d}.{month:02d}.{year}" for day in range(1, 29) for month in (1, 2) for year in (48, 75)
