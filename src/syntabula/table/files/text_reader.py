@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -10,9 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from syntabula._extras import is_installed
 from syntabula._memory import ran_out
-from syntabula.errors import DataError
+from syntabula.errors import DataError, MissingExtraError
 from syntabula.table.database import one_file, quoted
 from syntabula.table.raw import DELIMITERS
 from syntabula.table.schema.schema import Schema
@@ -116,17 +116,21 @@ def text_reader(database: Any, path: str, compression: str, encoding: str | None
 
 def _marked_encoding(path: str, compression: str) -> str | None:
     """Return the encoding that the byte order mark of a text shows; None without one."""
-    if compression == "zstd" and not is_installed("pyarrow"):
-        return None
-    from syntabula.table.files.encodings import opened
-
     try:
-        with opened(path, compression) as file:
+        with _raw(path, compression) as file:
             head = bytes(file.read(4))
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error, MissingExtraError):
         # Who reads the file says what is wrong with it.
         return None
     return next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
+
+
+def _raw(path: str, compression: str) -> Any:
+    if compression != "zstd":
+        return (gzip.open if compression == "gzip" else open)(path, "rb")
+    from syntabula.table.files.encodings import opened
+
+    return opened(path, compression)
 
 
 def encoding_in(schema: Schema | None) -> str | None:
