@@ -113,7 +113,7 @@ def unlearned(schema):
     found, compiled = schema.rules, RowRules(schema).compiled
     required = {c.rule: c.expression for c in compiled.conditions if c.rule in found.require}
     near = StatedWindows.of(schema.columns, required, compiled.derived).near()
-    return [(w.first, w.last) for w in near if not holds_window(w, compiled.distances)]
+    return [(w.first, w.last) for w in near if not holds_window(w, compiled.distances, schema.columns)]
 
 
 def n_windows(found):

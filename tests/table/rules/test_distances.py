@@ -78,9 +78,9 @@ def test_a_condition_that_distances_hold_is_known_to_be_learned() -> None:
     found = compiled(Rules(require=[alone, beside]), columns)
 
     assert {c.rule: c.learned for c in found.conditions} == {alone: True, beside: False}
-    assert holds_window(Window("a", "b", None, 30 * DAY), found.distances)
-    assert holds_window(Window("b", "a", -30 * DAY, None), found.distances)
-    assert not holds_window(Window("a", "b", None, 29 * DAY), found.distances)
+    assert holds_window(Window("a", "b", None, 30 * DAY), found.distances, columns)
+    assert holds_window(Window("b", "a", -30 * DAY, None), found.distances, columns)
+    assert not holds_window(Window("a", "b", None, 29 * DAY), found.distances, columns)
     assert is_learned("a", "b", found.distances)
 
 

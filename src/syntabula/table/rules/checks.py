@@ -14,6 +14,7 @@ from syntabula.table.database import identifier, quoted
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.rules.computed import as_declared
 from syntabula.table.rules.contradictions import Stated, refuse_contradictions
+from syntabula.table.rules.days_and_times import in_order
 from syntabula.table.rules.distances import Distance, distances_of, holds_window, is_learned, sorted_by_needs
 from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
@@ -93,7 +94,9 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
     windows = StatedWindows.of(columns, {c.rule: c.expression for c in required}, derived)
     distances = distances_of(rules, columns, windows)
     required = [
-        replace(c, learned=all(holds_window(window, distances) for window in windows.by_rule[c.rule]))
+        replace(
+            c, learned=all(holds_window(window, distances, columns) for window in windows.by_rule[c.rule])
+        )
         if c.rule in windows.by_rule
         else c
         for c in required
@@ -227,7 +230,7 @@ def _of_lists(
     """Return the conditions that lists of columns mean."""
     found = []
     for chain in rules.order:
-        text = " AND ".join(f"{identifier(a)} <= {identifier(b)}" for a, b in combinations(chain, 2))
+        text = " AND ".join(in_order((a, columns[a]), (b, columns[b])) for a, b in combinations(chain, 2))
         learned = all(is_learned(*pair, distances) for pair in pairwise(chain))
         expression = _read("order", text, columns)
         found.append(Condition(" <= ".join(chain), expression, learned))

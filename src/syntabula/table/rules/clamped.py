@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.computed import Flags
+from syntabula.table.rules.days_and_times import DAY
 from syntabula.table.rules.evaluation import Cells
 from syntabula.table.rules.row_rules import RowRules
+from syntabula.table.schema.columns import Date, Datetime
 
 
 def within_orders(rules: RowRules, cells: Cells, given: Collection[str]) -> dict[str, RawColumn]:
@@ -28,11 +30,16 @@ def within_orders(rules: RowRules, cells: Cells, given: Collection[str]) -> dict
     present: dict[str, Flags] = {}
     for name in dict.fromkeys(n for chain in chains for n in chain):
         values[name], present[name], _ = rules.numbers(name, cells[name])
+    days = {n for chain in chains for n in chain if isinstance(rules.schema[n], Date)}
     # What moves in one order may have to move others in the next.
     for _ in chains:
         for chain in chains:
-            _move(values, present, chain[::-1], given, np.minimum)
+            # Times come before the end of a day.
+            lasting = days if any(isinstance(rules.schema[n], Datetime) for n in chain) else ()
+            _move(values, present, chain[::-1], given, np.minimum, lasting)
             _move(values, present, chain, given, np.maximum)
+            for name in days.intersection(chain):
+                values[name] = values[name] - values[name] % DAY
     return {
         name: cells[name] if name in given else rules.as_column(name, numbers, ~present[name])[0]
         for name, numbers in values.items()
@@ -45,12 +52,17 @@ def _move(
     chain: Sequence[str],
     given: Collection[str],
     nearer: np.ufunc,
+    lasting: Collection[str] = (),
 ) -> None:
-    """Move each value of a chain that is not given, to the largest or the smallest of those before it."""
+    """Move each value of a chain that is not given, to the largest or the smallest of those before it.
+
+    Those of some columns last to the end of their day.
+    """
     first, *others = chain
-    end, known = values[first], present[first]
+    end, known = values[first] + (DAY - 1) * (first in lasting), present[first]
     for name in others:
         if name not in given:
             values[name] = np.where(known & present[name], nearer(values[name], end), values[name])
-        further = np.where(known, nearer(values[name], end), values[name])
+        own = values[name] + (DAY - 1) * (name in lasting)
+        further = np.where(known, nearer(own, end), own)
         end, known = np.where(present[name], further, end), known | present[name]

@@ -11,6 +11,7 @@ from typing import Any
 
 from syntabula.errors import SchemaError
 from syntabula.table.rules.computed import bound_as_number
+from syntabula.table.rules.days_and_times import moved_by
 from syntabula.table.rules.rules import Rules
 from syntabula.table.rules.stated_windows import StatedWindows
 from syntabula.table.rules.windows import Window, are_comparable
@@ -24,7 +25,8 @@ class Distance:
     Attributes:
         columns: Its neighbours in the order, up to one that is learned as it is; in their order.
         upwards: Whether the column comes after these.
-        least: Smallest distance; of days and times, in microseconds. None if only the bounds of the columns say.
+        least: Smallest distance; of days and times, in microseconds, see `moved_by`. None if only the bounds of the
+            columns say.
         most: Largest distance.
     """
 
@@ -107,13 +109,15 @@ def is_learned(first: str, second: str, distances: Mapping[str, Distance]) -> bo
     )
 
 
-def holds_window(window: Window, distances: Mapping[str, Distance]) -> bool:
+def holds_window(window: Window, distances: Mapping[str, Distance], columns: Mapping[str, Column]) -> bool:
     """Return whether two columns are within a window however they are drawn."""
     for one in (window, window.turned()):
         for name, other, upwards in ((one.last, one.first, True), (one.first, one.last, False)):
             distance = distances.get(name)
             if distance is not None and distance.columns == (other,) and distance.upwards is upwards:
-                own = Window(one.first, one.last, distance.least, distance.most)
+                moves = moved_by(columns[name], columns[other], upwards=upwards)
+                least, most = _moved((distance.least, distance.most), (-moves[0], -moves[1]))
+                own = Window(one.first, one.last, least, most)
                 return own.narrowed(one) == own
     return False
 
@@ -209,12 +213,23 @@ def _narrowed(
         if not _is_there(anchor, name, rules, columns):
             continue
         first, last = (anchor, name) if distance.upwards else (name, anchor)
-        window = windows.between(first, last).narrowed(Window(first, last, distance.least, distance.most))
+        stated = windows.between(first, last)
+        moves = moved_by(columns[name], columns[anchor], upwards=distance.upwards)
+        least, most = _moved((stated.least, stated.most), moves)
+        window = Window(first, last, least, most).narrowed(Window(first, last, distance.least, distance.most))
         # From the nearest of several columns the distance is smaller than from any one of them.
         least = window.least if len(distance.columns) == 1 else distance.least
         if window.most is None or least is None or least <= window.most:
             distance = replace(distance, least=least, most=window.most)
     return distance
+
+
+def _moved(
+    ends: tuple[Fraction | None, Fraction | None], moves: tuple[int, int]
+) -> tuple[Fraction | None, Fraction | None]:
+    """Return bounds moved by as much as is stated of each."""
+    least, most = (None if end is None else end + move for end, move in zip(ends, moves, strict=True))
+    return least, most
 
 
 def _order_cycle(names: Sequence[str]) -> str:

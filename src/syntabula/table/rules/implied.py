@@ -12,6 +12,7 @@ import numpy as np
 from syntabula.errors import ArgumentError
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.rules.computed import bound_as_number
+from syntabula.table.rules.days_and_times import DAY, is_day_beside_time
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.solved import Solver
 from syntabula.table.schema.columns import MICROSECONDS, Date, Datetime, Numeric, Ordered
@@ -49,6 +50,8 @@ def implied_start(rules: RowRules, name: str, wanted: Allowed) -> tuple[str, Any
     unit = 1 if isinstance(column, Numeric) else rules.unit(name)
     nearest, furthest = apart.lower * unit, apart.upper * unit
     low, high = (low - furthest, high - nearest) if distance.upwards else (low + nearest, high + furthest)
+    room = DAY if is_day_beside_time(column, other) else 0
+    low, high = low - room, high + room
     least, most = (bound_as_number(other, side) for side in ("lower", "upper"))
     if low > most or high < least or (low <= least and high >= most):
         return None
@@ -89,7 +92,8 @@ def implied_distance(rules: RowRules, name: str, wanted: Allowed) -> tuple[str, 
         # That values are rounded is in the sum already.
         counted = _ends(column, wanted, rounded=False)
         ends = [(v - float(w)) / factor for v in counted for w in (one.low, one.high)]
-        low, high = max(min(ends), apart.lower), min(max(ends), apart.upper)
+        room = DAY / rules.unit(end) if is_day_beside_time(rules.schema[start], rules.schema[end]) else 0
+        low, high = max(min(ends) - room, apart.lower), min(max(ends) + room, apart.upper)
         if apart.integer:
             low, high = math.ceil(low - _OF_ROUNDING), math.floor(high + _OF_ROUNDING)
         within = low, high

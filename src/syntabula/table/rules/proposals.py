@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from syntabula.errors import SchemaError
 from syntabula.table.database import identifier
 from syntabula.table.raw import RawTable
+from syntabula.table.rules.days_and_times import DAY, is_day_beside_time
 from syntabula.table.rules.differences import differences, near_times
 from syntabula.table.rules.evaluation import plain_cells
 from syntabula.table.rules.following import Cells, bands, copies, day_parts, followers, varies
@@ -24,7 +25,16 @@ from syntabula.table.rules.never_together import LEAST_EXPECTED, MOST_CONDITIONS
 from syntabula.table.rules.products import products
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.rules import Rules
-from syntabula.table.schema.columns import Boolean, Categorical, Column, Datetime, Numeric, Ordered, Time
+from syntabula.table.schema.columns import (
+    Boolean,
+    Categorical,
+    Column,
+    Date,
+    Datetime,
+    Numeric,
+    Ordered,
+    Time,
+)
 from syntabula.table.schema.schema import Schema
 
 _LOOKED_AT = 64
@@ -176,12 +186,18 @@ def _orders(cells: Cells, schema: Schema) -> tuple[list[list[str]], list[list[st
     for name, column in schema.columns.items():
         if name in cells and isinstance(column, Ordered) and varies(*cells[name]):
             zone = column.timezone if isinstance(column, Datetime) else None
-            families.setdefault((type(column), zone), []).append(name)
+            # A day and a time are in an order by their days.
+            kind: type[Column] = Datetime if isinstance(column, Date) else type(column)
+            families.setdefault((kind, zone), []).append(name)
     found: list[tuple[float, float, list[str]]] = []
     for (kind, _), names in families.items():
         for a, b in combinations(names, 2):
             both = ~(cells[a][1] | cells[b][1])
             one, other = cells[a][0][both], cells[b][0][both]
+            if is_day_beside_time(schema[a], schema[b]):
+                one, other = (
+                    v // DAY if isinstance(schema[n], Datetime) else v for n, v in ((a, one), (b, other))
+                )
             if not both.any() or one.min() > other.max() or other.min() > one.max():
                 continue
             pair = [a, b]

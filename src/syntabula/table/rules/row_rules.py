@@ -25,6 +25,7 @@ from syntabula.table.coding.column_codes import present_cells
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.rules.checks import Compiled, Condition
 from syntabula.table.rules.computed import Flags, as_declared, bound_as_number, equal_cells
+from syntabula.table.rules.days_and_times import DAY, is_day_beside_time, moved_by
 from syntabula.table.rules.distances import Distance, leading_to
 from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
 from syntabula.table.rules.grids import common, grid_of
@@ -116,6 +117,10 @@ class RowRules:
         others = [bound_as_number(self._ordered(n), far) for n in distance.columns]
         nearest = bound_as_number(self._ordered(name), near)
         least = -max(*(abs(other - nearest) for other in others), 0) if distance.least != 0 else 0
+        moves = [
+            moved_by(self.schema[name], self.schema[n], upwards=distance.upwards) for n in distance.columns
+        ]
+        least, most = least + min(0, *(m for m, _ in moves)), most + max(m for _, m in moves)
         if distance.least is not None and distance.least > least:
             least = distance.least if unit is None else math.ceil(distance.least / unit) * unit
         stated = distance.most
@@ -137,8 +142,8 @@ class RowRules:
     def _as_distance(self, name: str, cells: Cells) -> tuple[RawColumn, int]:
         raw = cells[name]
         values, present, clipped = self.numbers(name, raw)
-        base = self.base(name, cells)
         unit = self.unit(name)
+        base = self._whole(name, self.base(name, cells))
         above = values - base if self.compiled.distances[name].upwards else base - values
         declared = self.distance(name)
         if declared.integer:
@@ -154,13 +159,18 @@ class RowRules:
         return GapColumn(np.where(present, points, 0), ~present, physical, raw.unreadable, ends=ends), clipped
 
     def base(self, name: str, cells: Cells) -> NDArray[Any]:
-        """Return what each row's distance is counted from; where all neighbours are missing, the reference."""
+        """Return what each row's distance is counted from; where all neighbours are missing, the reference.
+
+        The distance of a day from a time counts from the midnight before this.
+        """
         distance = self.compiled.distances[name]
         reference = self._reference(name)
         nearest = np.maximum if distance.upwards else np.minimum
         found = []
         for other in filter(cells.__contains__, distance.columns):
             values, present, _ = self.numbers(other, cells[other])
+            if not isinstance(self.schema[name], Date):
+                values = values + moved_by(self.schema[name], self.schema[other], upwards=distance.upwards)[0]
             found.append(np.where(present, values, reference))
         return np.asarray(reduce(nearest, found, np.asarray(reference)))
 
@@ -189,7 +199,13 @@ class RowRules:
 
     def unit(self, name: str) -> int:
         """Return the unit of a distance: microseconds for days and times, 1 for numbers."""
+        if isinstance(self.schema[name], Date):
+            return DAY
         return min(map(self._unit_of, (name, *self.compiled.distances[name].columns)))
+
+    def _whole(self, name: str, base: NDArray[Any]) -> NDArray[Any]:
+        """Return what distances are counted from, as midnights if these are distances of days."""
+        return base - base % DAY if isinstance(self.schema[name], Date) else base
 
     def _unit_of(self, name: str) -> int:
         column = self._ordered(name)
@@ -290,7 +306,7 @@ class RowRules:
     def as_end(self, name: str, cells: Cells) -> tuple[RawColumn, Flags]:
         """Return a column in an order from its decoded distance, and which of its cells its declaration allows."""
         column, distance = self._ordered(name), cells[name]
-        base = self.base(name, cells)
+        base = self._whole(name, self.base(name, cells))
         way = 1 if self.compiled.distances[name].upwards else -1
         unit = 1 if isinstance(column, Numeric) else self.unit(name)
         return self.as_column(name, base + way * distance.values * unit, distance.missing)
@@ -324,6 +340,9 @@ class RowRules:
         (start,) = starts
         base, _, _ = self.numbers(start, cells[start])
         (drawn, here, _), (wanted, there, _) = (self.numbers(name, raw) for raw in (cells[name], given))
+        if is_day_beside_time(self.schema[start], self.schema[name]):
+            # Whole days lead from a day to another one, and keep the hour of a time.
+            drawn, wanted = drawn - drawn % DAY, wanted - wanted % DAY
         moved = base + np.where(here & there, wanted - drawn, 0)
         return start, *self.as_column(start, moved, cells[start].missing)
 

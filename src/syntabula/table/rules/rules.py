@@ -35,6 +35,7 @@ class Rules:
             synthetic row, rounded as declared.
         order: Lists of columns of numbers, dates or times that never decrease from one to the next, such as
             `[start, end]`. The one with the narrowest bounds is learned as it is, and the others as distances from it.
+            A day and a time may be on the same day, whichever comes first; a condition compares a day as its midnight.
         require: Conditions that every row satisfies, such as `not (service = 'none' and extra <> 'none')`. A column that
             they keep within a window around another one, as `discharge <= admission + interval 30 day` and
             `b - a between 0 and 10` do, is learned as its distance from it.

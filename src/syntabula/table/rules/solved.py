@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from syntabula.table.coding.column_codes import present_cells
 from syntabula.table.raw import RawColumn
 from syntabula.table.rules.computed import Flags, bound_as_number
+from syntabula.table.rules.days_and_times import is_day_beside_time
 from syntabula.table.rules.evaluation import Cells
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.rules.windows import Sum, sum_of_derived
@@ -124,7 +125,8 @@ class Solver:
         factor = one.factors[name] * (1 if distance.upwards else -1)
         grid, unit = declared.grid(), self.rules.unit(name)
         values, here, _ = self.rules.numbers(derived, raw)
-        if grid is None or one.factors[name] != -one.factors[start]:
+        is_other = is_day_beside_time(self.rules.schema[name], self.rules.schema[start])
+        if grid is None or is_other or one.factors[name] != -one.factors[start]:
             return raw, np.zeros_like(here)
         ends = _ends(values.astype(np.float64), one, factor * declared.unit * unit)
         least, most = _whole(*ends, open_=one.open)
