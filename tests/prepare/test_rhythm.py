@@ -260,3 +260,49 @@ def test_it_is_not_asked_where_values_are_to_lie_otherwise(within):
     assert "rhythm" not in chosen.parts(asks_rhythm=True)
     assert "rhythm" in Preprocessing().parts(asks_rhythm=True)
     assert "rhythm" not in Preprocessing().parts()
+
+
+def time_sheet(n: int) -> np.ndarray:
+    """Return the minutes at which work begins: on working days, from 8 to 9 o'clock."""
+    rng = np.random.default_rng(4)
+    weeks = rng.integers(0, 104, n) * 7 + rng.integers(0, 5, n)
+    return pd.Timestamp("2022-01-03") + pd.to_timedelta(weeks * 1440 + rng.integers(480, 540, n), unit="min")
+
+
+def test_a_small_time_sheet_keeps_its_weekdays_and_hours():
+    frame = pd.DataFrame({"begins": time_sheet(2_000), "team": ["a", "b"] * 1_000})
+    drawn = [st.MST(epsilon=1.0, delta=1e-6, seed=s).fit(frame).sample(1_000, seed=s) for s in range(4)]
+    begins = pd.to_datetime(pd.concat(drawn)["begins"])
+
+    # A fifth were on a weekend and 45 % began at other hours where all was asked for a share that was not larger.
+    assert (begins.dt.day_of_week >= 5).mean() < 0.08
+    assert (begins.dt.hour != 8).mean() < 0.3
+
+
+def test_of_few_rows_hours_are_asked_without_weekdays_and_minutes_not_at_all():
+    column = Datetime(dt.datetime(2022, 1, 1), dt.datetime(2024, 1, 1), resolution="minute")
+    points = column.points(
+        time_sheet(1_000).to_numpy().astype("datetime64[us]").astype(np.int64), "datetime"
+    )[0]
+    sizes: list[list[int]] = []
+
+    class Curator(ColumnCurator):
+        def histogram(self, edges, **given):
+            sizes[-1].append(len(edges) - 1)
+            return super().histogram(edges, **given)
+
+    for n_estimated in (0.0, 1_000.0, 1e6):
+        ledger = Ledger(Budget.pure(0.1))
+        sizes.append([])
+        search = RhythmSearch(
+            column,
+            lambda codes, ledger=ledger: Curator(codes, ledger, SeededNoise(3)),
+            Fraction(1),
+            "x",
+            n_estimated,
+        )
+        search.find(points, None)
+        assert float(ledger.remaining_share) == pytest.approx(0, abs=1e-12)
+
+    # A count of minutes has a noise of 42 records.
+    assert sizes == [[7, 32, 168, 1440], [7, 32, 24], [7, 32, 24, 1440]]

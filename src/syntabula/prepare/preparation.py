@@ -14,8 +14,8 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import project_simplex
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.atoms import needs_delta
+from syntabula.prepare.hidden import noise_hides
 from syntabula.prepare.preprocessing import (
-    LEAST_FAILURE,
     BinCount,
     Part,
     Preprocessing,
@@ -28,7 +28,6 @@ from syntabula.prepare.preprocessing import (
 from syntabula.prepare.refinement import OrderedCodes, Refinement, step_of
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.columns import ColumnCurator
-from syntabula.privacy.events import LaplaceEvent
 from syntabula.privacy.statement import domain_step
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
@@ -55,6 +54,8 @@ _UNITS_STEP = "count the units by their rows"
 _CELLS_PER_COLUMN, _CELLS_OF_LIFTS = 200, 1_000
 _TOLD_BY_BINS = 0.08
 """Part of the records that the bins of a column should tell from noise."""
+_TOLD_BY_RHYTHM = 0.1
+"""Part of the records that the weekdays and hours of a column should tell from noise."""
 _TOLD = {0.02: Fraction(1, 2), 0.08: Fraction(1)}
 """Parts of the records that a search should tell from noise, and the most that all searches may take for it."""
 
@@ -212,7 +213,7 @@ class Preparation:
         grown = dict(shares)
         for told, together in _TOLD.items():
             most = 1 + max(min(together, self.settings.most_share) - self.share, Fraction(0)) / searches
-            enough = self._telling(told, counted)
+            enough = self.count * noise_hides(told, counted)
             grown = {name: max(grown[name], min(enough, share * most)) for name, share in shares.items()}
         return grown
 
@@ -225,16 +226,21 @@ class Preparation:
         """
         if counted is None or self.domains:
             return self.refinements
-        enough = self._telling(_TOLD_BY_BINS, counted)
+        enough = self.count * noise_hides(_TOLD_BY_BINS, counted)
         most = 1 + Fraction(len(self.refinements), n_columns)
         return {name: max(share, min(enough, share * most)) for name, share in self.refinements.items()}
 
-    def _telling(self, told: float, counted: NoisyVector) -> Fraction:
-        """Return the share by which a count tells a part of the records from noise."""
-        # The noise of a share, in parts of what it should tell; noise falls with the share, or with its root.
-        power = 1 if isinstance(counted.event, LaplaceEvent) else 2
-        hidden = counted.above_noise(LEAST_FAILURE) / (told * max(float(counted.values[0]), 1.0))
-        return self.count * Fraction(hidden**power)
+    def _of_parts(self, name: str, share: Fraction, counted: NoisyVector | None) -> dict[Part, Fraction]:
+        """Return what each part of a column's refinement may spend; its rhythm more in a small table.
+
+        It may take as much as all questions about the column were planned to.
+        """
+        shares = divided(share, self.parts[name])
+        if counted is None or not shares["rhythm"]:
+            return shares
+        most = share + self.domains.get(name, Fraction(0)) + self.types.get(name, Fraction(0))
+        enough = self.count * noise_hides(_TOLD_BY_RHYTHM, counted)
+        return shares | {"rhythm": max(shares["rhythm"], min(enough, most))}
 
     def typed(
         self,
@@ -346,7 +352,7 @@ class Preparation:
                     name=name,
                     column=column,
                     settings=self.settings,
-                    shares=divided(share, self.parts[name]),
+                    shares=self._of_parts(name, share, counted),
                     count=most_bins if column.bins is None else column.bins,
                     n_estimated=n_estimated,
                     delta=delta,

@@ -285,6 +285,7 @@ class Refinement:
             partial(ColumnCurator, ledger=self.ledger, noise=self.noise),
             self.shares["rhythm"],
             step_of("rhythm", self.name),
+            self.n_estimated,
         )
         return search.find(points, roundness)
 

@@ -2,11 +2,13 @@
 
 Each record is in one cell of each histogram, so all have sensitivity one. Whatever noise explains is left out: counts are
 drawn towards those that an even spread would give by as much as their noise has a part in how they differ from them
-(James and Stein, 1961, for its positive part).
+(James and Stein, 1961, for its positive part); weekends apart from working days. Of a small table it is asked less, and
+that with less noise.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.rhythm import HOURS, MONTH_DAYS, WEEKDAYS, Rhythm, coarse_clock
-from syntabula.marginals.shrinkage import without_noise
+from syntabula.bins.rhythm import HOURS, MONTH_DAYS, WEEKDAYS, Days, Rhythm, coarse_clock
+from syntabula.marginals.shrinkage import without_noise, without_noise_in_groups
 from syntabula.marginals.sorted_points import CodeFold, CountedPoints, coded
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.table.schema.calendar import days_of
@@ -31,15 +33,12 @@ if TYPE_CHECKING:
 CLOCK, MONTHS = "weekdays and clock times", "days of the month"
 """Names of the codes that are counted of a column."""
 
-_OF_DAYS = {"weekdays": Fraction(1, 2), "month_days": Fraction(1, 2)}
-_OF_HOURS = {"weekdays": Fraction(1, 4), "month_days": Fraction(1, 4), "hours": Fraction(1, 2)}
-_OF_MINUTES = {
-    "weekdays": Fraction(1, 6),
-    "month_days": Fraction(1, 6),
-    "hours": Fraction(1, 3),
-    "minutes": Fraction(1, 3),
-}
-"""Parts of the share for each histogram, by how finely days are divided."""
+_WEIGHTS = {"weekdays": 1, "month_days": 1, "hours": 2, "minutes": 2}
+"""Parts of the share for each histogram, in proportion, of those that are asked."""
+_LEAST_TOLD = {"month_days": 1 / 8, "minutes": 1 / 40}
+"""Noise of a count, in parts of the rows, that hides what a histogram tells, so that others have its share."""
+_WEEKENDS = np.array([0, 0, 0, 0, 0, 1, 1])
+"""Groups of weekdays that are alike, for the most part."""
 
 _STANDS_OUT = 1e-4
 """Probability with which noise alone makes a given minute of the day, without any rows, stand out."""
@@ -62,12 +61,14 @@ class RhythmSearch:
         curator: Makes the door to some codes, which pays.
         share: Fraction of the whole budget for all counts.
         step: Name of the spends in the ledger.
+        n_estimated: Released or public number of records, which decides what is asked; 0 if it is not known.
     """
 
     column: Ordered
     curator: Callable[[CountedPoints], ColumnCurator]
     share: Fraction
     step: str
+    n_estimated: float = 0.0
 
     def find(self, points: Points, roundness: Roundness | None) -> Rhythm | None:
         """Return the rhythm of points of the domain; None if noise hides that there are any values.
@@ -78,34 +79,82 @@ class RhythmSearch:
         """
         days = days_of(self.column)
         clock, months = (coded(points, name, fold) for name, fold in folds(self.column).items())
-        parts = _OF_DAYS if days.cells == 1 else _OF_HOURS if days.cells == HOURS else _OF_MINUTES
+        parts = self._parts(days, clock)
         daily = clock.mapped(lambda codes: codes // days.cells)
         by_weekday = self._count(daily, WEEKDAYS, parts["weekdays"])
         # Of all sums that of the fewest cells has the least noise.
         total = float(by_weekday.values.sum())
         if total <= by_weekday.sigma * WEEKDAYS**0.5:
             return None
-        weekdays = _shares(by_weekday, _exposed(days.weekdays, WEEKDAYS), total)
-        by_month_day = self._count(months, MONTH_DAYS, parts["month_days"])
-        month_days = _shares(by_month_day, _exposed(days.month_days, MONTH_DAYS), total)
+        exposed = _exposed(days.weekdays, WEEKDAYS) * total
+        weekdays = without_noise_in_groups(by_weekday.values, by_weekday.sigma, exposed, _WEEKENDS) / total
+        month_days = _exposed(days.month_days, MONTH_DAYS)
+        if "month_days" in parts:
+            by_month_day = self._count(months, MONTH_DAYS, parts["month_days"])
+            month_days = _shares(by_month_day, month_days, total)
         factors = _relative(weekdays, days.weekdays), _relative(month_days, days.month_days)
         if days.cells == 1:
             return Rhythm(*factors)
         base = np.full(days.cells, 1 / days.cells) if roundness is None else coarse_clock(roundness, days)
         expected = base.reshape(HOURS, -1)
-        hourly = clock.mapped(lambda codes: codes // (days.cells // HOURS))
-        by_hour = self._count(hourly, WEEKDAYS * HOURS, parts["hours"])
-        hours = _hours(by_hour, weekdays, expected.sum(axis=1), total)
+        hours = self._hours(clock, days, weekdays, expected.sum(axis=1), total, parts["hours"])
         minutes: tuple[float, ...] = ()
         if days.cells > HOURS:
+            minutes = tuple(expected.ravel().tolist())
+        if "minutes" in parts:
             by_minute = self._count(
                 clock.mapped(lambda codes: codes % days.cells), days.cells, parts["minutes"]
             )
             minutes = tuple(minutes_of(by_minute, hours.sum(axis=0), expected, total).ravel().tolist())
         return Rhythm(*factors, tuple(hours.ravel().tolist()), minutes)
 
+    def _parts(self, days: Days, codes: CountedPoints) -> dict[str, Fraction]:
+        """Return the part of the share for each histogram that noise would not hide, by public and released facts."""
+        asked = ["weekdays", "month_days", *["hours"] * (days.cells > 1), *["minutes"] * (days.cells > HOURS)]
+        parts = _divided(asked)
+        if not self.n_estimated:
+            return parts
+        curator = self.curator(codes)
+        noise = {kind: curator.noise_for(self.share * part).sigma for kind, part in parts.items()}
+        return _divided(
+            [kind for kind in asked if noise[kind] <= _LEAST_TOLD.get(kind, math.inf) * self.n_estimated]
+        )
+
+    def _hours(
+        self,
+        clock: CountedPoints,
+        days: Days,
+        weekdays: NDArray[np.float64],
+        expected: NDArray[np.float64],
+        total: float,
+        part: Fraction,
+    ) -> NDArray[np.float64]:
+        """Return the share of each hour of each weekday in all rows [7, 24]; of all alike where noise hides more.
+
+        Args:
+            clock: The weekday and the part of the day of each value.
+            days: The days of the column.
+            weekdays: Share of each weekday [7].
+            expected: Share of each hour, as far as it is known [24].
+            total: Number of rows.
+            part: Part of the share that may be spent.
+        """
+        hourly = clock.mapped(lambda codes: codes // (days.cells // HOURS))
+        of_an_hour = self.curator(clock).noise_for(self.share * part).sigma * WEEKDAYS**0.5
+        if not self.n_estimated or of_an_hour <= total / HOURS:
+            return _hours(self._count(hourly, WEEKDAYS * HOURS, part), weekdays, expected, total)
+        by_hour = self._count(hourly.mapped(lambda codes: codes % HOURS), HOURS, part)
+        found: NDArray[np.float64] = weekdays[:, None] * _shares(by_hour, expected, total)
+        return found
+
     def _count(self, codes: CountedPoints, size: int, part: Fraction) -> NoisyVector:
         return self.curator(codes).histogram(range(size + 1), share=self.share * part, step=self.step)
+
+
+def _divided(asked: list[str]) -> dict[str, Fraction]:
+    """Return the part of the share for each of some histograms."""
+    total = sum(_WEIGHTS[kind] for kind in asked)
+    return {kind: Fraction(_WEIGHTS[kind], total) for kind in asked}
 
 
 def _hours(
