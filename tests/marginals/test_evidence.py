@@ -36,11 +36,31 @@ class TestUnordered:
     def test_codes_apart_have_to_stand_out_more_the_more_there_are_in_the_table(self) -> None:
         values, sigmas = np.array([500.0, 200, 32]), np.full(3, SIGMA)
 
-        kept = [evidence(values, sigmas, ordered=False, apart=1, n_apart=n).kept[-1] for n in (1, 20, 50)]
+        levels = [apart_level(np.array([3.2, *[0.0] * (n - 1)])) for n in (20, 50)]
+        kept = [evidence(values, sigmas, ordered=False, apart=1, least_apart=s).kept[-1] for s in levels]
 
-        assert kept == [True, True, False]
+        assert kept == [True, False]
         assert not found([500, 200, 30], ordered=False, apart=1).kept[-1]
-        assert [round(apart_level(n), 2) for n in (0, 20, 100)] == [3.09, 3.09, 3.54]
+        assert [round(apart_level(np.zeros(n)), 2) for n in (0, 20, 100)] == [3.09, 3.09, 3.54]
+
+    def test_several_codes_apart_that_stand_out_need_less_each(self) -> None:
+        many = np.array([2.5, 2.8, 2.7, 2.6, 2.9, 2.55, 2.6, *[0.1] * 5])
+
+        # Seven chances of a thousandth, of which noise alone makes one in 150 codes.
+        assert round(apart_level(many), 2) == 2.46
+        assert apart_level(many[5:]) > 3
+        # What is kept already counts among those that stand out.
+        assert round(apart_level(np.array([*[np.inf] * 6, 2.5])), 2) == 2.46
+        assert round(apart_level(np.full(60, np.inf)), 2) == 2.05
+
+    def test_noise_alone_hardly_ever_stands_out_in_a_complete_table(self) -> None:
+        rng, passed = np.random.default_rng(0), 0
+        for _ in range(2_000):
+            scores = rng.normal(size=20)
+            passed += bool((scores >= apart_level(scores)).any())
+
+        # In a fiftieth of the tables, with a deviation of 6.3 of 2,000: 75 is 5.5 of these away, below 1e-7.
+        assert passed <= 75
 
     def test_where_noise_hides_all_codes_they_are_kept_except_those_apart(self) -> None:
         assert found([-50, -3, -20, 5], ordered=False, apart=1).kept.tolist() == [True, True, True, False]

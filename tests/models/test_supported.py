@@ -45,9 +45,21 @@ class TestSupport:
         for n_columns, kept in [(2, 2), (60, 1)]:
             names = [f"x{i}" for i in range(n_columns)]
             domain = Domain.from_sizes(dict.fromkeys(names, 2), apart=dict.fromkeys(names, 1))
-            measured = [Measurement((n,), np.array([1000.0, 3.2 * SIGMA]), SIGMA) for n in names]
+            gaps = [3.2, *[0.0] * (n_columns - 1)]
+            measured = [
+                Measurement((n,), np.array([1000.0, z * SIGMA]), SIGMA)
+                for n, z in zip(names, gaps, strict=True)
+            ]
 
-            assert {*Support.of(domain, measured).recoding.target.sizes} == {kept}
+            assert Support.of(domain, measured).recoding.target.sizes == (kept, *[1] * (n_columns - 1))
+
+    def test_missing_cells_of_many_columns_tell_that_each_has_some(self) -> None:
+        names = [f"x{i}" for i in range(30)]
+        domain = Domain.from_sizes(dict.fromkeys(names, 2), apart=dict.fromkeys(names, 1))
+        measured = [Measurement((n,), np.array([1000.0, 2.4 * SIGMA]), SIGMA) for n in names]
+
+        assert {*Support.of(domain, measured).recoding.target.sizes} == {2}
+        assert {*Support.of(domain, measured[:8]).recoding.target.sizes[:8]} == {1}
 
     def test_the_number_of_records_is_kept(self) -> None:
         totals = [m.values.sum() for m in ONE_WAY]

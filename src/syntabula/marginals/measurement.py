@@ -189,12 +189,24 @@ class Evidence:
     tails: tuple[Tail, ...] = ()
 
 
-def apart_level(n_codes: int) -> float:
-    """Return how many standard deviations of noise a code apart must reach in a table with so many of them.
+def apart_level(scores: FloatArray) -> float:
+    """Return how many standard deviations of noise a code apart must reach, by those of all such codes of a table.
 
-    It is 3.1 for up to twenty codes, and grows with their number, to 3.5 for a hundred.
+    For one that stands out alone it is 3.1 among up to twenty, and grows with their number, to 3.5 among a hundred. Where
+    several stand out, noise has less of a part in it, and the least of them needs as many times the chance as they are, but
+    no more than two standard deviations (Benjamini and Hochberg 1995). So a table with missing cells in many columns keeps
+    those of a few percent, and a complete one hardly ever gets any.
+
+    Args:
+        scores: Noisy counts in standard deviations of their noise; infinite for codes that are kept already [codes].
     """
-    return NormalDist().inv_cdf(1 - min(ABSENT, ABSENT_ANYWHERE / max(n_codes, 1)))
+    each = min(ABSENT, ABSENT_ANYWHERE / max(scores.size, 1))
+    normal, falling = NormalDist(), np.sort(scores)[::-1]
+    for n_kept in range(scores.size, 1, -1):
+        level = max(normal.inv_cdf(1 - min(n_kept * each, 0.5)), ALONE)
+        if falling[n_kept - 1] >= level:
+            return level
+    return normal.inv_cdf(1 - each)
 
 
 def evidence(
@@ -203,7 +215,7 @@ def evidence(
     *,
     ordered: bool,
     apart: int = 0,
-    n_apart: int | None = None,
+    least_apart: float | None = None,
     known: NDArray[np.bool_] | None = None,
 ) -> Evidence:
     """Find the codes that have records, given noisy counts of all codes.
@@ -227,7 +239,7 @@ def evidence(
         sigmas: Standard deviation of the noise of each [codes].
         ordered: Whether the codes have an order.
         apart: Number of codes at the end that have no place in the order.
-        n_apart: Number of such codes in the whole table; by default those of this column.
+        least_apart: Standard deviations that they must reach, by those of the whole table; by default of this column.
         known: Codes that are kept in any case [codes].
 
     Returns:
@@ -238,7 +250,9 @@ def evidence(
     sure = np.zeros(values.size, dtype=np.bool_) if known is None else known
     body = values.size - apart
     kept = sure.copy()
-    kept[body:] |= values[body:] >= apart_level(apart if n_apart is None else n_apart) * sigmas[body:]
+    if apart:
+        level = apart_level(values[body:] / sigmas[body:]) if least_apart is None else least_apart
+        kept[body:] |= values[body:] >= level * sigmas[body:]
     tails: list[Tail] = []
     if ordered and body > 1:
         inside, ends = _runs(values[:body], sigmas[:body], sure[:body])

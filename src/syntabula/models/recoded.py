@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from syntabula._planning import FitCost, PlannedFit
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
-from syntabula.marginals.measurement import Evidence, FloatArray, Measurement, check_measurements, evidence
+from syntabula.marginals.measurement import (
+    Evidence,
+    FloatArray,
+    Measurement,
+    apart_level,
+    check_measurements,
+    evidence,
+)
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import (
     BoolArray,
@@ -200,17 +207,16 @@ class Support:
         maps: dict[str, NDArray[np.intp]] = {}
         shares: dict[str, FloatArray] = {}
         grown = known is None
-        n_apart = sum(domain.apart.values())
-        for column, size in zip(domain.columns, domain.sizes, strict=True):
-            if known is not None and column not in known.kept:
-                continue
-            noisy = _noisy_counts(column, measurements)
+        changing = [column for column in domain if known is None or column in known.kept]
+        noisy_counts = {column: _noisy_counts(column, measurements) for column in changing}
+        least_apart = apart_level(_scores_apart(domain, noisy_counts))
+        for column, noisy in noisy_counts.items():
             if noisy is None:
                 continue
             before = None if known is None else known.kept[column]
             ordered = column in domain.ordered
-            apart = min(domain.apart.get(column, 0), size)
-            found = evidence(*noisy, ordered=ordered, apart=apart, n_apart=n_apart, known=before)
+            apart = min(domain.apart.get(column, 0), domain.size(column))
+            found = evidence(*noisy, ordered=ordered, apart=apart, least_apart=least_apart, known=before)
             grown |= before is not None and bool((found.kept & ~before).any())
             if not found.kept.all():
                 kept[column] = found.kept
@@ -240,7 +246,23 @@ class Support:
         return self.recoding.merge_measurement(Measurement(measurement.clique, values, sigma))
 
 
-def _noisy_counts(column: str, measurements: Sequence[Measurement]) -> tuple[FloatArray, FloatArray] | None:
+_Noisy = tuple[FloatArray, FloatArray]
+"""Noisy counts of a column's codes, and the standard deviation of the noise of each."""
+
+
+def _scores_apart(domain: Domain, noisy: Mapping[str, _Noisy | None]) -> FloatArray:
+    """Return the counts of all codes apart in standard deviations of their noise; infinite for those kept already."""
+    scores = [np.zeros(0)]
+    for column, apart in domain.apart.items():
+        counted = noisy.get(column)
+        if column not in noisy:
+            scores.append(np.full(apart, np.inf))
+        elif counted is not None and counted[1].all():
+            scores.append((counted[0] / counted[1])[max(domain.size(column) - apart, 0) :])
+    return np.concatenate(scores)
+
+
+def _noisy_counts(column: str, measurements: Sequence[Measurement]) -> _Noisy | None:
     """Return the best noisy counts of a column's codes and their standard deviations; None if it was not measured."""
     weighted: FloatArray | None = None
     weight: FloatArray | None = None
