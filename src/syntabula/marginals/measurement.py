@@ -193,9 +193,9 @@ def apart_level(scores: FloatArray) -> float:
     """Return how many standard deviations of noise a code apart must reach, by those of all such codes of a table.
 
     For one that stands out alone it is 3.1 among up to twenty, and grows with their number, to 3.5 among a hundred. Where
-    several stand out, noise has less of a part in it, and the least of them needs as many times the chance as they are, but
-    no more than two standard deviations (Benjamini and Hochberg 1995). So a table with missing cells in many columns keeps
-    those of a few percent, and a complete one hardly ever gets any.
+    several stand out, noise has less of a part in it: each may be noise with as many times the chance as they are, from
+    two standard deviations on (Benjamini and Hochberg 1995). So a table with missing cells in many columns keeps those
+    of a few percent, and a complete one hardly ever gets any.
 
     Args:
         scores: Noisy counts in standard deviations of their noise; infinite for codes that are kept already [codes].
