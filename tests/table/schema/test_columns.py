@@ -97,6 +97,26 @@ class TestNumeric:
         assert Numeric(0.1, 0.3).grid() is None
 
 
+class TestFloatsOf32Bits:
+    def test_they_are_the_decimals_that_they_stand_for(self):
+        rng = np.random.default_rng(0)
+        decimals = np.append(rng.integers(0, 10**6, 1_000) / 10.0 ** rng.integers(0, 12, 1_000), 99_999.99)
+        narrow = decimals.astype(np.float32).astype(np.float64)
+
+        points, clipped, _ = Numeric(0, 100_000).points(narrow, "float")
+
+        assert points.tolist() == np.minimum(decimals, 100_000).tolist()
+        assert clipped == (decimals > 100_000).sum()
+        assert Numeric(0, 0.1).points(np.array([0.1], np.float32), "float")[1] == 0
+
+    def test_other_numbers_stay_as_they_are(self):
+        values = np.array([0.1, 1 / 3, np.float32(1 / 3), 0.125, -0.0, 2.0**-10, 1e300, -5e-324, 3.0])
+
+        points, _, _ = Numeric(-1e300, 1e300).points(values, "float")
+
+        assert points.tolist() == values.tolist()
+
+
 class TestSteps:
     def test_each_multiple_comes_back_as_it_was_read_from_text(self):
         for step in [0.05, 0.25, 0.1, 7]:

@@ -36,6 +36,10 @@ from syntabula.table.schema.column_base import (
 from syntabula.table.schema.text_formats import NumberFormat, read_number
 
 MAX_DECIMALS = 15
+_DIGITS_OF_32_BITS = (6, 7)
+"""Digits of decimals that a float of 32 bits stands for: all of six, and most of seven."""
+_MOST_EXACT_POWER = 22
+"""Largest power of ten that a float holds exactly."""
 MOST_TEXTS = 50
 """Most texts that a column may declare beside its numbers."""
 MAX_GRID = 2**50
@@ -261,6 +265,8 @@ class Numeric(Ordered):
             on_grid = _nearest_multiples(points, int(self.unit), *self._scaled_grid())
             return on_grid, clipped, rounded + int((on_grid * int(self.unit) != points).sum())
         reals = values.astype(np.float64)
+        if self._scale is None:
+            reals = _as_meant(reals)
         inside = np.clip(reals, float(self.lower), float(self.upper)) + 0.0
         clipped = int((inside != reals).sum())
         if self._scale is None:
@@ -293,6 +299,28 @@ class Numeric(Ordered):
         # The shortest text of a float is the number that the user meant.
         point = Fraction(Decimal(repr(value)) if isinstance(value, float) else value) / self.unit
         return point, point
+
+
+def _as_meant(reals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers [n] of which those that 32 bits hold are the decimal of few digits that is nearest to it, if any.
+
+    Numbers of 32 bits, of which .8 is .800000011920929, then equal those that are written, counted and drawn as .8.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        short = reals.astype(np.float32)
+        is_short = (short == reals) & (np.rint(reals) != reals) & np.isfinite(short)
+    places = np.flatnonzero(is_short)
+    meant = reals.copy() if places.size else reals
+    for digits in _DIGITS_OF_32_BITS:
+        some = reals[places]
+        decimals = digits - 1 - np.floor(np.log10(np.abs(some)))
+        # Beyond, a power of ten is no float. A quotient of whole numbers is the float nearest to a decimal.
+        scale = 10.0 ** np.minimum(decimals, _MOST_EXACT_POWER)
+        near = np.rint(some * scale) / scale
+        is_near = near.astype(np.float32) == short[places]
+        meant[places[is_near]] = near[is_near]
+        places = places[~is_near]
+    return meant
 
 
 def _is_number(text: str) -> bool:
