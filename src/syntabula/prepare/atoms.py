@@ -11,12 +11,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.roundness import first_multiples, multiples_at
+from syntabula.bins.roundness import first_multiples, levels_of, multiples_at
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
 
 FALSE_ZEROS = 0.01
-"""Chance that 0 is taken for an atom by noise alone where exact values are asked for."""
+"""Largest chance that a value is taken for an atom by noise alone, be it 0."""
 
 MOST_POINTS = 4096
 """Largest number of grid points that are all counted; their noise needs no delta, and its threshold is lower."""
@@ -29,6 +29,10 @@ AROUND = 8
 
 MOST_ALONE = 3
 """0 and both bounds."""
+
+CLEAR = 3.0
+"""Standard deviations of noise above which a value that holds as much as an average bin is an atom, whatever is around
+it. A bin of several such values would be drawn as if they were alike, or as its neighbours' slope says."""
 
 LEAST_OF_BIN = 0.25
 """Part of the records of an average bin that an atom holds at least."""
@@ -125,6 +129,7 @@ def find_atoms(
     *,
     unit: Fraction | None,
     others: Others | None = None,
+    steps: Sequence[Fraction] = (),
     count: int,
     n_estimated: float,
     n_present: float = 0.0,
@@ -136,10 +141,10 @@ def find_atoms(
 
     Where few values come into question, because they are few or most records lie at round numbers, each of these is
     counted with noise, and so are 0 and both bounds. An atom then holds more than twice what is usual around it, by more
-    than noise explains. Otherwise the question that finds categories is asked of the exact values
-    (`ColumnCurator.frequent`), for which a part of delta is set aside; without one, 0 and both bounds alone are counted.
-    0 comes into question anyway: other values must be far more frequent, as no one record may decide that they are told.
-    Where most but not all records lie at round numbers, that question counts these too, for the same share.
+    than noise explains, or clearly as much as an average bin. Otherwise the question that finds categories is asked of
+    the exact values (`ColumnCurator.frequent`), for which a part of delta is set aside; without one, 0 and both bounds
+    alone are counted. That question also counts round numbers, as many as are few, for the same share: that they come
+    into question is public. Other values must be far more frequent, as no one record may decide that they are told.
 
     Args:
         column: The values, within the bounds.
@@ -147,6 +152,8 @@ def find_atoms(
         upper: Upper bound.
         unit: Public or released step whose multiples come into question; None if there are too many.
         others: Tells of other values if they are worth a question; None if not.
+        steps: Public steps of round numbers, each a multiple of the next. Where exact values are asked for, multiples
+            come into question of the finest of them that has few within the bounds.
         count: Largest number of bins.
         n_estimated: Released number of records; 0 if it is not known.
         n_present: Released number of values; 0 if it is not known. The sum of all counts is less exact, and where noise
@@ -156,7 +163,7 @@ def find_atoms(
         step: Name of the spend in the ledger.
     """
     points = candidates(lower, upper, unit, integer=column.integer)
-    fits = partial(_Judge, count=count, is_private=column.is_private)
+    fits = partial(_Judge, steps=steps, integer=column.integer, count=count, is_private=column.is_private)
     if (unit is not None and others is None) or (column.is_private and not delta):
         finer = None if others is None else others.finest
         every = points if finer is None else candidates(lower, upper, finer, integer=column.integer)
@@ -165,17 +172,22 @@ def find_atoms(
     noise = column.noise_for(share)
     least = max(int(n_estimated * LEAST_SOUGHT), int(noise.sigma * LEAST_OF_NOISE), 1)
     ask = partial(column.frequent, most, share=share, delta=delta, step=step, least=least)
+    # What is public need not hide that there is any, and only has to exceed noise.
+    few = few_multiples(steps, lower, upper)
+    finest = few[-1] if few else None
+    public = candidates(lower, upper, finest, integer=column.integer) if column.is_private else []
     if unit is not None and others is not None:
-        values, counts = ask(public=points)
-        judge = fits(noise, others.n_values)
-        return judge.atoms(values, counts.astype(np.float64), np.isin(values, points), are_all=False)
-    # That 0 comes into question is public, so that its count need not hide that there is any, and exceeds noise alone.
-    values, counts = ask(public=[0] if column.is_private and lower <= 0 <= upper else [])
-    if column.is_private:
-        kept = [
-            v != 0 or c > noise.above_noise(FALSE_ZEROS) for v, c in zip(values, counts.tolist(), strict=True)
-        ]
-        values, counts = [v for v, k in zip(values, kept, strict=True) if k], counts[kept]
+        public = public if len(public) > len(points) else points
+        values, counts = ask(public=public)
+        judge, is_listed = fits(noise, others.n_values), np.isin(values, public)
+        return judge.atoms(values, counts.astype(np.float64), np.isin(values, points), is_listed)
+    values, counts = ask(public=public)
+    if public:
+        is_public = np.isin(values, public)
+        above = counts > 0
+        above[is_public] = counts[is_public] > above_noise(public, steps, noise, integer=column.integer)
+        kept = np.flatnonzero(above).tolist()
+        values, counts = [values[i] for i in kept], counts[kept]
     found = Atoms(tuple(values), tuple(counts.astype(np.float64).tolist()))
     # Noise hides up to a percent of other values, without which a column of one value is constant: bins are to tell.
     may_be_all = len(found.points) > 1 or not column.is_private
@@ -188,9 +200,10 @@ def find_atoms(
     return found.largest(min(most_kept, int((counts >= n_estimated * LEAST_OF_BIN / count).sum())))
 
 
-def n_candidates(lower: float, upper: float, unit: Fraction) -> int:
-    """Return about how many multiples of a step lie within bounds."""
-    return int((Fraction(upper) - Fraction(lower)) / unit) + 1
+def few_multiples(steps: Sequence[Fraction], lower: float, upper: float) -> list[Fraction]:
+    """Return those of some steps whose multiples within bounds are few enough to be all counted, in the same order."""
+    width = Fraction(upper) - Fraction(lower)
+    return [step for step in steps if int(width / step) < MOST_POINTS]
 
 
 def candidates(
@@ -205,6 +218,30 @@ def candidates(
     inner = multiples_at(np.arange(first, after), unit, integer=integer)
     points: list[int] | list[float] = np.unique(np.concatenate([inner, np.array(ends, dtype=dtype)])).tolist()
     return points
+
+
+def above_noise(
+    points: Sequence[int | float], steps: Sequence[Fraction], noise: NoisyVector, *, integer: bool
+) -> NDArray[np.float64]:
+    """Return the count [n] from which on each of some points has more records than noise explains.
+
+    Each kind of round numbers has an equal part in the false alarms, and so has 0. The rounder numbers are, the fewer
+    there are, and the sooner one is believed: otherwise thousands of cents would hide a frequent half.
+
+    Args:
+        points: The points in ascending order, at least one.
+        steps: Steps of round numbers, each a multiple of the next.
+        noise: The noise of the counts.
+        integer: Whether points are integers.
+    """
+    levels = levels_of(np.array(points, dtype=np.int64 if integer else np.float64), steps, integer=integer)
+    sizes = np.bincount(levels)
+    n_levels = np.count_nonzero(sizes)
+    least = {
+        level: noise.above_noise(min(float(FALSE_ALARMS / n_levels / sizes[level]), FALSE_ZEROS))
+        for level in np.flatnonzero(sizes).tolist()
+    }
+    return np.array([least[level] for level in levels.tolist()])
 
 
 def _counted(
@@ -223,7 +260,7 @@ def _counted(
     answer = column.histogram(edges, share=share, step=step)
     counts = answer.values[np.searchsorted(np.array(edges), np.array(points))]
     return fits(answer, n_present or float(answer.values.sum())).atoms(
-        points, counts, is_multiple, are_all=True
+        points, counts, is_multiple, np.ones_like(is_multiple)
     )
 
 
@@ -234,12 +271,16 @@ class _Judge:
     Attributes:
         noise: The noise of their counts.
         n_values: Released number of values.
+        steps: Steps of round numbers.
+        integer: Whether points are integers.
         count: Largest number of bins.
         is_private: Whether there is noise.
     """
 
     noise: NoisyVector
     n_values: float
+    steps: Sequence[Fraction]
+    integer: bool
     count: int
     is_private: bool
 
@@ -248,23 +289,23 @@ class _Judge:
         points: Sequence[int | float],
         counts: NDArray[np.float64],
         is_multiple: NDArray[np.bool_],
-        *,
-        are_all: bool,
+        is_listed: NDArray[np.bool_],
     ) -> Atoms:
-        """Return the points that stand out from noise and from what is usual around them.
+        """Return the points that stand out from noise and from what is usual around them, or are as frequent as a bin.
 
         Args:
             points: The points [n], in ascending order.
             counts: Their noisy counts [n].
             is_multiple: Which are multiples of the step that most values are multiples of, or 0 or a bound [n].
-            are_all: Whether the others are all multiples of a finer step; if not, they were released as frequent ones,
-                and nothing is known of what lies around them.
+            is_listed: Which came into question before they were counted, as multiples of a step or of a finer one [n];
+                others were released as frequent ones, and nothing is known of what lies around them.
         """
-        is_listed = is_multiple | are_all
         usual = np.zeros_like(counts)
         for alike in (is_multiple, is_listed & ~is_multiple):
             usual[alike] = _usual(counts[alike])
-        noise = np.where(is_listed, self.noise.above_noise(FALSE_ALARMS / is_listed.sum()), 0.0)
+        noise = np.zeros_like(counts)
+        listed = [points[i] for i in np.flatnonzero(is_listed).tolist()]
+        noise[is_listed] = above_noise(listed, self.steps, self.noise, integer=self.integer)
         above = counts > noise
         places = np.flatnonzero(above[is_multiple])
         is_sparse = places.size and places[-1] - places[0] >= SPARSE * places.size
@@ -272,9 +313,7 @@ class _Judge:
             return every
         of_bin = counts * self.count / max(self.n_values, 1.0)
         kept = (counts - 2 * usual > noise) & (of_bin >= LEAST_OF_BIN)
-        if not self.is_private:
-            # Under a budget bins describe neighbouring values that are alike in less noise.
-            kept |= of_bin >= 1
+        kept |= above & (of_bin >= 1) & (counts > CLEAR * self.noise.sigma)
         return self._at(points, counts, kept).largest(3 * self.count // 4)
 
     def _at(

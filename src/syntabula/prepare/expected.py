@@ -10,7 +10,7 @@ import numpy as np
 
 from syntabula.bins.uniform import integer_dtype
 from syntabula.marginals.sorted_points import CUTS_AHEAD, CodeFold, as_cuts, halving_cuts
-from syntabula.prepare.atoms import MOST_POINTS, candidates, n_candidates, needs_delta
+from syntabula.prepare.atoms import candidates, few_multiples, needs_delta
 from syntabula.prepare.preprocessing import Part, Preprocessing
 from syntabula.prepare.refinement import CELLS, LEVELS, code_of_levels, steps_of
 from syntabula.table.parts.points import Expected, ExpectedEnds
@@ -40,7 +40,7 @@ def expected_of(column: Ordered, settings: Preprocessing) -> Expected:
         cuts += halving_cuts([(lower, upper + 1 if integer else upper)], CUTS_AHEAD, integer=integer)
     seeks = settings.finds_atoms and column.atoms is None
     if seeks:
-        few = [step for step in steps if n_candidates(lower, upper, step) <= MOST_POINTS]
+        few = few_multiples(steps, lower, upper)
         points = candidates(lower, upper, few[-1] if few else None, integer=integer)
         cuts += [*points, *((p + 1 if integer else math.nextafter(p, math.inf)) for p in points)]
     cuts += [

@@ -18,12 +18,11 @@ from syntabula.bins.uniform import Bins, Spread, UniformBins
 from syntabula.marginals.sorted_points import CodeFold, CountedPoints, coded
 from syntabula.prepare.atoms import (
     LEAST_OF_BIN,
-    MOST_POINTS,
     Atoms,
     Others,
     bins_beside,
+    few_multiples,
     find_atoms,
-    n_candidates,
     needs_delta,
 )
 from syntabula.prepare.preprocessing import Part, Preprocessing, fit_spread, is_worth_fitting
@@ -105,10 +104,11 @@ class CountedLevels:
         """Return the largest step that most values are multiples of, if its multiples within bounds are few."""
         counts = self._clear(self.answer.values[:-1])
         shares = np.cumsum(counts)[:-1] / max(counts.sum(), 1.0)
-        few = [i for i, step in enumerate(self.steps) if n_candidates(lower, upper, step) <= MOST_POINTS]
-        if not few or shares[few[-1]] < MOST_VALUES:
+        few = few_multiples(self.steps, lower, upper)
+        held = dict(zip(self.steps, shares.tolist(), strict=True))
+        if not few or held[few[-1]] < MOST_VALUES:
             return None
-        return next(self.steps[i] for i in few if shares[i] >= NEARLY_ALL * shares[few[-1]])
+        return next(step for step in few if held[step] >= NEARLY_ALL * held[few[-1]])
 
     def others(self, unit: Fraction, *, least: float) -> tuple[Fraction, ...]:
         """Return the finer steps at which many values lie that are no multiples of a step.
@@ -128,7 +128,7 @@ class CountedLevels:
 
     def finest(self, lower: float, upper: float, among: Sequence[Fraction]) -> Fraction | None:
         """Return the finest of some steps whose multiples within bounds are few; None if those of none are."""
-        few = [s for s in among if s and n_candidates(lower, upper, s) <= MOST_POINTS]
+        few = few_multiples([s for s in among if s], lower, upper)
         return few[-1] if few else None
 
     def beside(self, atoms: Atoms, unit: Fraction = Fraction(0)) -> Roundness | None:
@@ -327,6 +327,7 @@ class Refinement:
             upper,
             unit=unit,
             others=others,
+            steps=steps_of(self.column),
             count=self.count,
             n_estimated=self.n_estimated,
             n_present=self._n_present,
