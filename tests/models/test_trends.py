@@ -7,8 +7,11 @@ import pytest
 
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.recoding import Recoding
+from syntabula.marginals.trend import Trend, scores_of
 from syntabula.models import mirror_descent
 from syntabula.models.pgm import PGM
+from syntabula.models.recoded import Supported
 from syntabula.models.targets import TREND_WEIGHT, Target, Trends
 
 SIZE, RECORDS, SIGMA = 12, 10_000, 29.0
@@ -87,10 +90,51 @@ def test_the_last_fit_keeps_a_strong_pair_as_far_as_its_trend_is_known(
         for held in (True, False):
             with monkeypatch.context() as without:
                 if not held:
-                    without.setattr(mirror_descent.Trends, "of", lambda *_: None)
+                    without.setattr(mirror_descent.Trends, "of", lambda *_, **__: None)
                 (found,) = fitted.finished().marginals([("a", "b")])
             kept[held].append(float((found * products).sum()) / whole)
 
     # They are .95 to .98 and .93 to .94.
     assert min(kept[True]) > 0.945
     assert max(kept[False]) < 0.945
+
+
+class TestScores:
+    def test_they_rise_to_a_half_and_codes_apart_have_none(self) -> None:
+        scores = scores_of(np.array([5.0, 1.0, 0.0, 3.0, 1.0, 7.0]), 5)
+
+        assert (np.diff(scores[:5]) >= 0).all()
+        assert np.abs(scores).max() == pytest.approx(0.5)
+        assert scores[5] == 0
+
+    def test_a_code_of_few_records_leaves_the_others_large(self) -> None:
+        scores = scores_of(np.array([*[1000.0] * 10, 1.0]), 11)
+
+        assert scores[9] > 0.3
+
+    def test_a_new_code_has_the_mean_of_its_old_ones(self) -> None:
+        domain = Domain.from_sizes({"a": 3, "b": 2}, ["a", "b"])
+        recoding = Recoding(domain, {"a": np.array([0, 1, 1])}, {"a": np.array([1.0, 3.0, 1.0])})
+        trend = Trend(("a", "b"), (np.array([-0.5, 0.1, 0.5]), np.array([-0.5, 0.5])), 3.0, 1.0)
+
+        first, second = trend.merged(recoding).scores
+
+        assert first == pytest.approx([-0.5, 0.2])
+        assert second is trend.scores[1]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_fit_is_held_to_the_measured_trend_of_a_pair_that_was_not_counted(turned: bool) -> None:
+    exact, domain = rising(), domain_of(["a", "b"])
+    scores = tuple(scores_of(exact.sum(axis=axis), SIZE) for axis in (1, 0))
+    whole = float(scores[0] @ exact @ scores[1])
+    first, second = scores[::-1] if turned else scores
+    trend = Trend(("b", "a") if turned else ("a", "b"), (first, second), whole, 5.0)
+    measured = [Measurement(("a",), exact.sum(axis=1), 10.0), Measurement(("b",), exact.sum(axis=0), 10.0)]
+
+    fitted = Supported(PGM()).over(domain).fit(measured).with_trends([trend]).fit(measured)
+
+    for model in (fitted, fitted.finished()):
+        (found,) = model.marginals([("a", "b")])
+        assert float(scores[0] @ found @ scores[1]) == pytest.approx(whole, rel=0.02)
+        assert found.sum(axis=1) == pytest.approx(exact.sum(axis=1), abs=40)

@@ -22,6 +22,7 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 
 if TYPE_CHECKING:
     from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold
+    from syntabula.marginals.trend import Trend
     from syntabula.models.restricted import Restricted, Weights
 
 
@@ -145,6 +146,15 @@ class MarginalModel(Model, Protocol):
             By default the model itself, which ignores them: rows are checked when they are drawn.
         """
         del cells
+        return self
+
+    @property
+    def takes_trends(self) -> bool:
+        """Whether `with_trends` has any effect; by default not."""
+        return False
+
+    def with_trends(self, trends: Sequence[Trend]) -> Self:
+        """Return the same model, which holds its later fits to these trends if it can; by default it ignores them."""
         return self
 
     def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> Self:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.factor_graph import FactorGraph, ImpossibleError
 from syntabula.models.tables import Order, axes_outside
 from syntabula.models.targets import TREND_WEIGHT, Target, Trends, shares_of
+
+if TYPE_CHECKING:
+    from syntabula.marginals.trend import Trend
 
 _MOST_MOMENTUM = 0.95
 _LEAST_STEP = 1e-300
@@ -67,6 +70,7 @@ def estimate(
     tolerance: float,
     stop_at_noise: bool,
     last: bool = False,
+    trends: Sequence[Trend] = (),
 ) -> tuple[dict[Clique, FloatArray], np.dtype[Any]]:
     """Fit one table of log-potentials per clique by entropic mirror descent with momentum.
 
@@ -87,13 +91,14 @@ def estimate(
         tolerance: Stop when L decreases by less than this fraction over ten steps.
         stop_at_noise: Stop when each clique is as near to its measurement as noise explains.
         last: No other fit follows; dependent columns are fitted closer, see `_PART_OF_NOISE` and `Trends`.
+        trends: Measured trends, each of a pair that has a target.
 
     Returns:
         The potentials, one table per target, and the precision in which their product can be computed.
     """
     precision = working_precision(targets, total) if stop_at_noise else np.dtype(np.float64)
-    trends = Trends.of(domain, targets) if last and stop_at_noise else None
-    objective = _Objective(domain, order, targets, total, precision, trends)
+    held = Trends.of(domain, targets, trends, total=total, told=last and stop_at_noise)
+    objective = _Objective(domain, order, targets, total, precision, held)
     theta = objective.joined([_begun(t, start) for t in targets])
     try:
         losses, gradient = objective(theta)
@@ -106,8 +111,8 @@ def estimate(
     near = np.array([t.explained(among) for t in targets])
     if last:
         near[[t.dependent(among) for t in targets]] *= _PART_OF_NOISE
-    if trends is not None:
-        near = np.append(near, trends.near)
+    if held is not None:
+        near = np.append(near, held.near)
     smooth = SmoothSteps.of(domain, targets) if stop_at_noise else SmoothSteps.none(targets)
     first = step = objective.length(smooth.length(targets, total))
     history = [float(losses.sum())]

@@ -46,6 +46,7 @@ from syntabula.models.tables import Order, aligned, arranged
 from syntabula.models.targets import Target, joined_targets
 
 if TYPE_CHECKING:
+    from syntabula.marginals.trend import Trend
     from syntabula.models.restricted import Restricted, Weights
 
 _CHEAP_MB = 100.0
@@ -91,6 +92,7 @@ class PGM(MarginalModel):
     _held: JunctionTree | None = field(default=None, repr=False)
     _targets: Sequence[Target] = field(default=(), repr=False)
     _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
+    _trends: Sequence[Trend] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, iterations=count(), tolerance=positive, max_memory_mb=megabytes, stop_at_noise=flag)
@@ -137,7 +139,17 @@ class PGM(MarginalModel):
             _precision=np.dtype(np.float64),
             _held=None,
             _targets=(),
+            _trends=(),
         )
+
+    @property
+    def takes_trends(self) -> bool:
+        """Whether fits stop at the noise; others are held to cells alone."""
+        return self.stop_at_noise
+
+    def with_trends(self, trends: Sequence[Trend]) -> Self:
+        """Return the same model, which holds its later fits to these trends as well."""
+        return replace(self, _trends=tuple(trends))
 
     @property
     def possible(self) -> Mapping[Clique, BoolArray]:
@@ -184,11 +196,12 @@ class PGM(MarginalModel):
             ResourceError: If the junction tree would be too large; nothing was allocated.
         """
         check_measurements(self.domain, measurements)
-        order = elimination_order(self._layout, [*(m.clique for m in measurements), *self._zeros])
+        trends = [t.clique for t in self._trends]
+        order = elimination_order(self._layout, [*(m.clique for m in measurements), *trends, *self._zeros])
         tree = tree_of(self._layout, order)
         check_memory(tree, self.max_memory_mb)
         total = consistent_total(measurements)
-        targets = joined_targets(self._layout, measurements, self._zeros)
+        targets = joined_targets(self._layout, measurements, self._zeros, self._trends)
         fitted = replace(self, _total=total, _held=tree, _targets=targets)
         start = self._start(targets, total)
         self.__dict__.pop("_tables", None)  # computed again on demand; estimation needs the memory
@@ -208,14 +221,14 @@ class PGM(MarginalModel):
         """
         targets = self._targets if self.stop_at_noise else ()
         if not any(t.dependent(len(targets)) for t in targets):
-            return replace(self, _targets=())
+            return replace(self, _targets=(), _trends=())
         self.__dict__.pop("_tables", None)
         order = elimination_order(self._layout, [t.clique for t in targets])
         start = dict(self._potentials)
         for target in targets:
             if target.dependent(len(targets)) and (outside := cells_outside_rule(target)) is not None:
                 start[target.clique] = start[target.clique] - _EMPTY * outside
-        return replace(self._estimated(order, start, last=True), _targets=())
+        return replace(self._estimated(order, start, last=True), _targets=(), _trends=())
 
     def _estimated(self, order: Order, start: Mapping[Clique, FloatArray], *, last: bool = False) -> Self:
         """Return the model with potentials fitted to its targets."""
@@ -229,6 +242,7 @@ class PGM(MarginalModel):
             tolerance=self.tolerance,
             stop_at_noise=self.stop_at_noise,
             last=last,
+            trends=self._trends,
         )
         return replace(self, _potentials=potentials, _precision=precision)
 

@@ -33,6 +33,7 @@ from syntabula.models.base import (
 
 if TYPE_CHECKING:
     from syntabula.marginals.threshold import LinearThreshold
+    from syntabula.marginals.trend import Trend
     from syntabula.models.restricted import Restricted, Weights
 
 
@@ -312,6 +313,7 @@ class Supported(RecodedModel):
         support: The codes of the inner model; None if it has no domain.
         fitted: Whether they follow from measurements.
         possible: Which combinations of all codes are possible; by default those of the inner model.
+        trends: Trends over all codes, to which later fits are held.
     """
 
     def __init__(
@@ -321,10 +323,12 @@ class Supported(RecodedModel):
         *,
         fitted: bool = False,
         possible: Mapping[Clique, BoolArray] | None = None,
+        trends: Sequence[Trend] = (),
     ) -> None:
         self.inner = inner
         self.support = support
         self._fitted = fitted
+        self._trends = trends
         self._possible = inner.possible if possible is None else possible
         if support is not None:
             super().__init__(inner, support.recoding)
@@ -343,6 +347,17 @@ class Supported(RecodedModel):
         inner = self.inner.with_possible(self._possible).over(domain)
         return type(self)(inner, Support.whole(domain), possible=self._possible)
 
+    @property
+    def takes_trends(self) -> bool:
+        """As the inner model."""
+        return self.inner.takes_trends
+
+    def with_trends(self, trends: Sequence[Trend]) -> Self:
+        """Return the same model, whose inner model is held to these trends in later fits."""
+        return type(self)(
+            self.inner, self.support, fitted=self._fitted, possible=self._possible, trends=tuple(trends)
+        )
+
     def with_thresholds(self, thresholds: Mapping[str, LinearThreshold]) -> MarginalModel:  # type: ignore[override]
         """Return the inner model with thresholds; their weights refer to the places of all codes."""
         return self.inner.with_thresholds(thresholds)
@@ -356,7 +371,11 @@ class Supported(RecodedModel):
         if support.recoding.target != inner.domain or (self._fitted and support is not self.support):
             inner = over_merged(inner.with_possible(self._possible), support.recoding)
         reduced = [support.reduced(m) for m in measurements]
-        return type(self)(inner.fit(reduced), support, fitted=True, possible=self._possible)
+        if self._trends:
+            inner = inner.with_trends([t.merged(support.recoding) for t in self._trends])
+        return type(self)(
+            inner.fit(reduced), support, fitted=True, possible=self._possible, trends=self._trends
+        )
 
     def finished(self) -> Self:
         """Finish the inner model."""

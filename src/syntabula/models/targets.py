@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement, project_simplex
 from syntabula.models.tables import arranged, axes_outside, sum_over
+
+if TYPE_CHECKING:
+    from syntabula.marginals.trend import Trend
 
 Numbers = NDArray[np.float32]
 
@@ -38,6 +41,9 @@ TREND_WEIGHT = 4.0
 """Weight of a trend beside what all cells of its marginal say of it already (benchmarks/results/rows.md)."""
 _TREND_NEAR = 0.5
 """Standard deviations of noise, as a root mean square over all trends, to which a fit brings them."""
+_SAMPLING = 1 / 12
+"""Standard deviation of a record's product of two independent ranks: a fit is held no closer to a measured trend than a
+sample of as many records would be."""
 _FEWEST_CODES = 3
 """Two codes that are measured are all that there is to know."""
 
@@ -135,16 +141,18 @@ def joined_targets(
     domain: Domain,
     measurements: Sequence[Measurement],
     possible: Mapping[Clique, NDArray[np.bool_]] | None = None,
+    trends: Sequence[Trend] = (),
 ) -> list[Target]:
     """Join measurements of the same columns, so that each clique is used once per step.
 
     Columns in several cliques that were not measured alone get a target of weight 0; so do tables with impossible cells
-    that were not measured. Counts measured in impossible cells are noise, and have no weight.
+    and pairs with trends that were not measured. Counts measured in impossible cells are noise, and have no weight.
 
     Args:
         domain: The columns.
         measurements: At least one.
         possible: Which cells of tables are possible, by clique in the order of the domain.
+        trends: Measured trends of pairs of columns.
     """
     sums: dict[Clique, list[FloatArray]] = {}
     noisy: dict[Clique, bool] = {}
@@ -163,6 +171,11 @@ def joined_targets(
         cells = np.count_nonzero(weight > _UNKNOWN_WEIGHT * weight.max()) if noisy[clique] else 0
         targets.append(Target(clique, weighted / weight, weight, cells / 2))
     targets = _with_possible(domain, targets, possible or {})
+    known = {t.clique for t in targets}
+    for clique in dict.fromkeys(domain.canonical(t.clique) for t in trends):
+        if clique not in known:
+            nothing = np.zeros(domain.shape(clique))
+            targets.append(Target(clique, nothing, nothing, 0.0))
     # Columns that several cliques share need a table of their own, see _settled.
     shared = Counter(c for t in targets for c in t.clique)
     alone = {t.clique for t in targets}
@@ -212,48 +225,84 @@ class Trends:
 
     A fit stops where noise explains the distances of all cells of a marginal together. The sum over its cells of count
     times the ranks of both codes is known far better than that: where a fit stopped at .84 of a correlation of .94, it
-    tells .94 to within .04. So the last fit is also held to these numbers.
+    tells .94 to within .04. So the last fit is also held to these numbers. Trends that were measured have less noise
+    still, and hold every fit.
 
     A trend is the sum over cells of count times scores, which are the products of both codes' ranks, as deviations from
     their mean. Codes that stand apart, such as those of missing values, have none.
 
     Attributes:
-        places: Places of the cells of all trends in the vector [scores].
-        scores: Their scores, divided by the standard deviation of the noise of their trend [scores].
+        places: Places of the cells of all trends in the vector [scores]; no two are the same.
+        scores: Their scores, divided by the standard deviation of their trend [scores].
         starts: Where each trend begins among these [trends].
+        shifts: How far the counts that were measured of its cells are from each trend, in standard deviations [trends].
     """
 
     places: NDArray[np.intp]
     scores: FloatArray
     starts: NDArray[np.intp]
+    shifts: FloatArray
 
     @classmethod
-    def of(cls, domain: Domain, targets: Sequence[Target]) -> Self | None:
-        """Return the trends of all measured pairs of ordered columns that depend on each other; None if there are
-        none."""
+    def of(
+        cls,
+        domain: Domain,
+        targets: Sequence[Target],
+        measured: Sequence[Trend] = (),
+        *,
+        total: float = 0.0,
+        told: bool = True,
+    ) -> Self | None:
+        """Return the trends of some targets; None if there are none.
+
+        Args:
+            domain: The columns, and which are ordered.
+            targets: One of each pair that has a measured trend, and others.
+            measured: The trends that were measured. Of several of a pair the last one counts.
+            total: Number of records.
+            told: Whether to add the trends of all other measured pairs of ordered columns that depend on each other.
+        """
         inner = {c: domain.size(c) - domain.apart.get(c, 0) for c in domain.ordered}
-        ends = np.cumsum([t.mean.size for t in targets])
+        known = {domain.canonical(t.clique): t for t in measured}
+        starts = np.cumsum([0, *(t.mean.size for t in targets)])[:-1].tolist()
         rising = [
-            (end - t.mean.size, t)
-            for end, t in zip(ends.tolist(), targets, strict=True)
-            if t.mean.ndim == 2
-            and all(inner.get(c, 0) >= _FEWEST_CODES for c in t.clique)
-            and t.dependent(len(targets))
+            (start, t)
+            for start, t in zip(starts, targets, strict=True)
+            if t.clique in known
+            or (
+                told
+                and t.mean.ndim == 2
+                and all(inner.get(c, 0) >= _FEWEST_CODES for c in t.clique)
+                and t.dependent(len(targets))
+            )
         ]
         if not rising:
             return None
-        shares = shares_of(targets, {c for _, t in rising for c in t.clique})
+        shares = shares_of(targets, {c for _, t in rising for c in t.clique if c in inner})
         ranks = {c: _ranks(s, inner[c]) for c, s in shares.items()}
-        places, scores = [], []
+        places, scores, shifts = [], [], []
         for start, target in rising:
-            first, second = (ranks[c] for c in target.clique)
-            products = np.where(target.weight > 0, np.outer(first, second), 0.0).ravel()
-            weights = target.weight.ravel()
-            variance = np.divide(np.square(products), weights, out=np.zeros(products.size), where=weights > 0)
-            scores.append(products / np.sqrt(variance.sum()))
+            trend = known.get(target.clique)
+            first, second = target.clique
+            if trend is None:
+                products = np.where(target.weight > 0, np.outer(ranks[first], ranks[second]), 0.0).ravel()
+                weights = target.weight.ravel()
+                variance = np.divide(
+                    np.square(products), weights, out=np.zeros(products.size), where=weights > 0
+                )
+                sigma, shift = float(np.sqrt(variance.sum())), 0.0
+            else:
+                given = dict(zip(trend.clique, trend.scores, strict=True))
+                products = np.outer(given[first], given[second]).ravel()
+                sigma = math.hypot(trend.sigma, _SAMPLING * math.sqrt(total))
+                shift = (float(products @ target.mean.ravel()) - trend.value) / sigma
+            scores.append(products / sigma)
+            shifts.append(shift)
             places.append(start + np.arange(products.size))
         sizes = [s.size for s in scores]
-        return cls(np.concatenate(places), np.concatenate(scores), np.cumsum([0, *sizes[:-1]]))
+        return cls(
+            np.concatenate(places), np.concatenate(scores), np.cumsum([0, *sizes[:-1]]), np.array(shifts)
+        )
 
     @property
     def near(self) -> float:
@@ -266,7 +315,7 @@ class Trends:
         Args:
             difference: Of the model's counts from the measured ones [cells].
         """
-        off = np.add.reduceat(self.scores * difference[self.places], self.starts)
+        off = np.add.reduceat(self.scores * difference[self.places], self.starts) + self.shifts
         gradient = TREND_WEIGHT * np.repeat(off, np.diff([*self.starts, self.scores.size])) * self.scores
         return TREND_WEIGHT / 2 * float(np.square(off).sum()), gradient
 
