@@ -1,4 +1,4 @@
-"""Counting queries: single cells and thresholds, chosen with a sensitivity of one record, exactly, and measured."""
+"""Queries one by one: cells, thresholds and trends, chosen with the sensitivity of one record, exactly, and measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.threshold import CrossedThresholds, LinearThreshold, random_thresholds
 from syntabula.privacy.budget import NO_PRIVACY, Budget
-from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator, with_thresholds
+from syntabula.privacy.doors import queries
+from syntabula.privacy.doors.queries import CellCurator, ThresholdCurator, TrendCurator, with_thresholds
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.events import ExponentialEvent, GaussianEvent, LaplaceEvent
 from syntabula.privacy.ledger import Ledger
@@ -332,3 +333,95 @@ class TestLimits:
 
     def test_its_repr_shows_no_count(self) -> None:
         assert repr(ThresholdCurator(curator(), drawn("c"))) == "ThresholdCurator(100 thresholds)"
+
+
+SCORES = {
+    "a": np.array([-0.5, 0.1, 0.3]),
+    "b": np.array([-0.25, 0.5]),
+    "c": np.array([-0.5, 0.0, 0.125, 0.5]),
+}
+
+
+def exact_trends(rows: EncodedTable) -> np.ndarray:
+    """Return the trend of each pair, of scores in steps of 1 / 256."""
+    rounded = {c: np.rint(s * 256) / 256 for c, s in SCORES.items()}
+    return np.array([np.sum(rounded[a][rows.column(a)] * rounded[b][rows.column(b)]) for a, b in PAIRS])
+
+
+class TestTrends:
+    def test_without_privacy_they_are_exact_and_the_farthest_is_chosen(self) -> None:
+        asked, exact = TrendCurator(curator_of_cells(), PAIRS, SCORES), exact_trends(FEW_ROWS)
+        believed = exact + np.array([0.1, -0.2, 0.3])
+
+        assert asked.choose(believed, among=[0, 1, 2], share=0.1, step="choose") == 2
+        assert asked.choose(believed, among=[0, 1], share=0.1, step="choose") == 1
+        for i, pair in enumerate(PAIRS):
+            trend = asked.measure(i, share=0.1, step="measure")
+            assert (trend.clique, trend.value, trend.sigma) == (pair, exact[i], 0)
+
+    def test_one_record_changes_one_by_no_more_than_is_paid_for(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Every record that there may be, alone and beside others.
+        cells = np.array(np.unravel_index(np.arange(24), CELLS.sizes)).astype(np.uint8)
+        seen: list[tuple[np.ndarray, float]] = []
+        monkeypatch.setattr(
+            queries,
+            "choose",
+            lambda token, noise, scores, most: seen.append((scores.reveal_inside_privacy(), most)) or 0,
+        )
+        for record in cells.T:
+            seen.clear()
+            for with_it in (False, True):
+                codes = [np.append(c, record[i : i + 1][:with_it]) for i, c in enumerate(FEW_ROWS.codes)]
+                table = EncodedTable(CELLS, tuple(codes))
+                curator = Curator(MemoryEngine(table), Ledger(Budget.pure(1.0)), SeededNoise(0))
+                monkeypatch.setattr(curator, "_answer", lambda event, step, query, draw: draw(None))
+                asked = TrendCurator(curator, PAIRS, SCORES)
+                asked.choose(np.array([0.3, -1.7, 1e300]), among=[0, 1, 2], share=0.1, step="choose")
+            (before, most), (after, again) = seen
+            assert most == again == 128 * 128
+            assert (np.abs(after - before) <= most).all()
+
+    def test_noise_is_that_of_the_largest_product(self) -> None:
+        curator = curator_of_cells(Budget.zcdp(1.0, 1e-6))
+        trend = TrendCurator(curator, PAIRS, SCORES).measure(0, share=0.5, step="measure")
+
+        (entry,) = curator.ledger.entries
+        assert isinstance(entry.event, GaussianEvent)
+        assert entry.event.l2_sensitivity_squared == (128 * 128) ** 2
+        assert entry.cost == pytest.approx(0.5)
+        assert trend.sigma == pytest.approx(0.25)
+        assert abs(trend.value - exact_trends(FEW_ROWS)[0]) < 6 * trend.sigma
+
+    def test_a_choice_is_one_exponential_mechanism_over_those_that_are_left(self) -> None:
+        curator = curator_of_cells(Budget.zcdp(1.0, 1e-6))
+        chosen = TrendCurator(curator, PAIRS, SCORES).choose(
+            np.zeros(3), among=[0, 2], share=0.08, step="choose"
+        )
+
+        (entry,) = curator.ledger.entries
+        assert isinstance(entry.event, ExponentialEvent)
+        assert (entry.event.candidates, chosen in (0, 2)) == (2, True)
+
+    @pytest.mark.parametrize(
+        ("pairs", "scores", "words"),
+        [
+            ([], SCORES, "at least one"),
+            ([("a", "b", "c")], SCORES, "two columns"),
+            (PAIRS, {**SCORES, "a": np.zeros(2)}, "one score for every code"),
+            (PAIRS, {**SCORES, "a": np.array([0.0, 0.0, 0.6])}, "between -0.5 and 0.5"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, pairs: list, scores: dict, words: str) -> None:
+        with pytest.raises(ArgumentError, match=words):
+            TrendCurator(curator_of_cells(), pairs, scores)
+
+    @pytest.mark.parametrize(
+        ("believed", "among"), [(np.zeros(2), [0]), (np.zeros(3), []), (np.array([0, 0, np.nan]), [0])]
+    )
+    def test_estimates_of_all_pairs_are_needed(self, believed: np.ndarray, among: list[int]) -> None:
+        with pytest.raises(ArgumentError, match="finite estimate"):
+            TrendCurator(curator_of_cells(), PAIRS, SCORES).choose(
+                believed, among=among, share=0.1, step="choose"
+            )

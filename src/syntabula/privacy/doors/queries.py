@@ -1,4 +1,4 @@
-"""Counting queries that are selected and measured one by one: single cells of marginals, and thresholds."""
+"""Queries that are selected and measured one by one: single cells of marginals, thresholds, and trends of pairs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from syntabula.marginals.threshold import (
     places,
     with_threshold_columns,
 )
-from syntabula.privacy.doors.scores import Weighing, differences, row_distances
+from syntabula.marginals.trend import STEPS_PER_SCORE, Trend, whole_steps
+from syntabula.privacy.doors.scores import Weighing, batches, differences, row_distances
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.journal import NoisyArray
 from syntabula.privacy.ledger import Token
 from syntabula.privacy.mechanisms import Sensitive, choose, noisy_counts
+from syntabula.privacy.pricing import counting_event, standard_deviation
 from syntabula.privacy.resume import fingerprint
 
 Cell = tuple[int, ...]
@@ -31,6 +33,11 @@ Cell = tuple[int, ...]
 
 _UNKNOWN = 1e9
 """Standard deviation of an unmeasured cell, relative to that of a measured one: larger than any count."""
+
+_TREND_UNIT = STEPS_PER_SCORE**2
+
+_FARTHEST_TREND = 2.0**52
+"""Differences of trends are clipped to this many steps, which float64 holds exactly."""
 
 
 class CellCurator:
@@ -240,6 +247,115 @@ class ThresholdCurator:
 
     def __repr__(self) -> str:
         return f"ThresholdCurator({len(self._thresholds)} thresholds)"
+
+
+class TrendCurator:
+    """Chooses among trends, and measures them, on a curator's ledger.
+
+    A trend is the sum over all records of a product of two whole numbers, one for the code of each column. So one record
+    changes it by at most the largest of these products, exactly: they are added as integers, and estimates are rounded
+    to integers before they are compared. Shares and steps are those of a `Curator`.
+
+    Args:
+        curator: Holds the table.
+        pairs: The pairs of columns that may be asked for; at least one.
+        ranks: The score of each code, between -0.5 and 0.5, of each of their columns [codes], from public facts and
+            released values.
+
+    Raises:
+        ArgumentError: If there is no pair, or scores do not fit a column.
+    """
+
+    def __init__(self, curator: Curator, pairs: Sequence[Clique], scores: Mapping[str, FloatArray]) -> None:
+        if not pairs:
+            raise ArgumentError("pairs must hold at least one pair of columns")
+        for pair in pairs:
+            if len(pair) != 2 or any(scores[c].shape != (curator.domain.size(c),) for c in pair):
+                raise ArgumentError("each pair must have two columns, each with one score for every code")
+            if any(np.abs(scores[c]).max() > 0.5 for c in pair):
+                raise ArgumentError("scores must lie between -0.5 and 0.5")
+        self._curator = curator
+        self._pairs = [tuple(p) for p in pairs]
+        self._steps = {c: whole_steps(scores[c]) for p in pairs for c in p}
+        self._sums: Sensitive[NDArray[np.int64]] | None = None
+
+    @property
+    def scores(self) -> dict[str, FloatArray]:
+        """The scores by which trends are measured: those given, rounded."""
+        return {c: steps / STEPS_PER_SCORE for c, steps in self._steps.items()}
+
+    def choose(
+        self, believed: FloatArray, *, among: Sequence[int], share: Fraction | float, step: str
+    ) -> int:
+        """Return the position of a pair whose trend is far from its estimate, by the exponential mechanism.
+
+        Args:
+            believed: Estimate of each pair's trend, in records times both scores [pairs].
+            among: Positions of the pairs of this choice, by released values alone; at least one.
+            share: Fraction of the whole budget.
+            step: Name of the choice in the ledger.
+
+        Raises:
+            ArgumentError: If there is not one finite estimate for each pair, or no pair to choose.
+        """
+        if believed.shape != (len(self._pairs),) or not np.isfinite(believed).all() or not among:
+            raise ArgumentError("choose needs a finite estimate of every pair's trend, and a pair to choose")
+        left = np.asarray(among)
+        estimates = np.rint(believed[left] * _TREND_UNIT)
+
+        def draw(token: Token) -> NoisyArray:
+            exact = self._exact().reveal_inside_privacy()[left]
+            far = np.minimum(np.abs(exact - estimates), _FARTHEST_TREND)
+            return np.asarray([choose(token, self._curator._source, Sensitive(far), float(self._most(left)))])
+
+        event = self._curator._choice(left.size, share)
+        query = [self._named(left), estimates]
+        return int(left[self._curator._answer(event, step, query, draw)[0]])
+
+    def measure(self, position: int, *, share: Fraction | float, step: str) -> Trend:
+        """Release the trend of a pair.
+
+        Args:
+            position: Its position among all pairs.
+            share: Fraction of the whole budget.
+            step: Name of the measurement in the ledger.
+        """
+        place = np.array([position])
+        event = counting_event(
+            self._curator.ledger, share, sensitivity=self._most(place), cells=1, what="trend of a pair"
+        )
+
+        def draw(token: Token) -> NoisyArray:
+            exact = self._exact().reveal_inside_privacy()[place]
+            return noisy_counts(token, self._curator._source, Sensitive(exact))
+
+        released = self._curator._answer(event, step, self._named(place), draw)
+        first, second = pair = self._pairs[position]
+        scores = self.scores
+        sigma = standard_deviation(event) / _TREND_UNIT
+        return Trend(pair, (scores[first], scores[second]), float(released[0]) / _TREND_UNIT, sigma)
+
+    def _most(self, places: NDArray[np.intp]) -> int:
+        """Return by how many steps one record changes any of some pairs' trends at most."""
+        pairs = [self._pairs[i] for i in places.tolist()]
+        return max(1, *(int(np.prod([np.abs(self._steps[c]).max() for c in pair])) for pair in pairs))
+
+    def _named(self, places: NDArray[np.intp]) -> list[object]:
+        pairs = [self._pairs[i] for i in places.tolist()]
+        return [pairs, *(self._steps[c] for pair in pairs for c in pair)]
+
+    def _exact(self) -> Sensitive[NDArray[np.int64]]:
+        """Return the trends of all pairs in steps [pairs]; only these numbers are kept, not the counts."""
+        if self._sums is None:
+            sums: list[int] = []
+            for batch in batches(self._curator._counts.cells, self._pairs):
+                for (first, second), counts in zip(batch, self._curator._counts.counts(batch), strict=True):
+                    sums.append(int(self._steps[first] @ counts @ self._steps[second]))
+            self._sums = Sensitive(np.array(sums, dtype=np.int64))
+        return self._sums
+
+    def __repr__(self) -> str:
+        return f"TrendCurator({len(self._pairs)} pairs)"
 
 
 def with_thresholds(curator: Curator, thresholds: Mapping[str, LinearThreshold]) -> Curator:
