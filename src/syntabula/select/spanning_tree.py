@@ -19,20 +19,24 @@ from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel, over_merged
 from syntabula.privacy.doors.tables import Candidates, Curator
-from syntabula.select.base import Selector
+from syntabula.select.base import Selector, affordable
 from syntabula.select.merged_codes import coarsen
+from syntabula.select.rising import held_for_trends, learn_trends, planned_trends
 
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"
 PAIRS = "measure the tree's pairs"
 _SECONDS_PER_COLUMN = 0.001
+_GROWTH_MB = 10.0
+"""Most megabytes that trends add to a tree."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpanningTree(Selector):
     """Choose d - 1 pairs that connect all columns and measure them (McKenna, Miklau, Sheldon 2021, section 4).
 
-    The budget is spent in thirds: one-way marginals, the tree, the tree's pairs. With budget rho and d
+    The budget is spent in thirds: one-way marginals, the tree, the tree's pairs. Where columns are ordered, a
+    twenty-fifth is kept for trends, which are no part of the paper (`learn_trends`). With budget rho for the thirds and d
     columns, one-way counts receive variance 3 d / (2 rho), each of the d - 1 choices is an exponential
     mechanism of epsilon sqrt(8 rho / (3 (d - 1))), and pair counts receive variance 3 (d - 1) / (2 rho).
 
@@ -59,7 +63,8 @@ class SpanningTree(Selector):
 
     def plan(self, domain: Domain) -> list[PlannedStep]:
         """Return the cost of each third; the tree's pairs are bounded by the d - 1 largest."""
-        third = Fraction(1, 3)
+        trends = planned_trends(domain)
+        third = (1 - sum(s.share for s in trends)) / Fraction(3)
         one_way = sum(domain.sizes)
         columns = PlannedFit(cells=one_way)
         largest = sorted(combinations(domain.columns, 2), key=domain.cells, reverse=True)
@@ -90,6 +95,7 @@ class SpanningTree(Selector):
                     seconds=_SECONDS_PER_COLUMN * len(domain),
                 ),
             ),
+            *trends,
         ]
 
     def select(
@@ -103,14 +109,16 @@ class SpanningTree(Selector):
         """Measure one-way marginals, choose the tree, measure its pairs and fit."""
         report = progress or (lambda step, done: None)
         columns = curator.domain.columns
-        first = share / 3 if len(columns) > 1 else share
+        held = held_for_trends(curator, model, share)
+        third = (share - held) / 3
+        first = third if len(columns) > 1 else share
 
         # Step 1: measure every column, with the first third.
         one_way = curator.measure([(c,) for c in columns], share=first, step=ONE_WAY)
         report(ONE_WAY, 0.1)
 
         # Step 2: merge the codes that noise hides, by post-processing of step 1.
-        recoding, measured = self._merged(curator, one_way, share / 3)
+        recoding, measured = self._merged(curator, one_way, third)
         merged = curator.recoded(recoding)
         independent = over_merged(model, recoding).fit(measured)
         if len(columns) == 1:
@@ -118,12 +126,20 @@ class SpanningTree(Selector):
         report("fit one-way marginals", 0.2)
 
         # Step 3: weigh all pairs by their distance from independence and grow the tree, with the second third.
-        tree = self._grow_tree(merged, independent, share / 3, report)
+        tree = self._grow_tree(merged, independent, third, report)
 
         # Step 4: measure the tree's pairs, with the last third, and fit the model to everything.
-        measured += merged.measure(tree, share=share / 3, step=PAIRS)
+        measured += merged.measure(tree, share=third, step=PAIRS)
         report(PAIRS, 0.6)
         fitted = independent.fit(measured)
+        report("fit the model", 0.9)
+
+        # Beyond the paper: learn the trends that the tree does not hold. What they leave measures its pairs once more.
+        if held:
+            fitted, used = learn_trends(merged, fitted, measured, share=held, fitting=_affordable)
+            if used < held:
+                measured += merged.measure(tree, share=held - used, step=PAIRS)
+                fitted = fitted.fit(measured)
         report("fit the model", 1.0)
         return RecodedModel(fitted, recoding)
 
@@ -157,3 +173,10 @@ class SpanningTree(Selector):
             component[component == component[other[chosen]]] = component[one[chosen]]
             report(TREE, 0.2 + 0.3 * (step + 1) / (len(columns) - 1))
         return tree
+
+
+def _affordable(
+    model: MarginalModel, pairs: Sequence[Clique], held: Sequence[Clique], used: float
+) -> list[Clique]:
+    """Return the pairs that keep a tree and its trends small."""
+    return affordable(model, pairs, held, used * _GROWTH_MB)

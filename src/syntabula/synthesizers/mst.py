@@ -19,8 +19,9 @@ class MST(Marginal):
     in Chen, Li, Gong, McKenna, Wang, tab_bench.
 
     Guarantee: GDP or zCDP, a third of the budget each for the one-way counts (Gaussian), the d - 1 choices of an edge
-    (exponential mechanism, rho = eps^2 / 8 each) and the d - 1 pair counts (Gaussian); neighbours differ by one
-    record. Assumed public: the schema. Time: all pairs are counted once; memory: the d - 1 pairs of the tree.
+    (exponential mechanism, rho = eps^2 / 8 each) and the d - 1 pair counts (Gaussian), but for a twenty-fifth that is
+    kept for trends, chosen and measured in the same way; neighbours differ by one record. Assumed public: the
+    schema. Time: all pairs are counted once; memory: the d - 1 pairs of the tree, and 10 MB for trends.
     Choose it as a fast, robust default; AIM is more accurate and slower.
 
     Departures from the public code: see SpanningTree.

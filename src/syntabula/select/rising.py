@@ -1,0 +1,132 @@
+"""Measures how ordered columns rise together, where a model that holds its pairs gets that far wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from syntabula._planning import PlannedStep
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.measurement import FloatArray, Measurement
+from syntabula.marginals.trend import FEWEST_CODES, Trend, scores_of
+from syntabula.models.base import MarginalModel
+from syntabula.privacy.doors.tables import Curator
+from syntabula.select.base import pairs_of
+
+if TYPE_CHECKING:
+    from syntabula.select.interactions import Fitting
+
+CHOOSE = "choose a trend"
+MEASURE = "measure the trend"
+
+TRENDS = Fraction(1, 25)
+"""Share of the budget for all trends."""
+
+_ROUNDS, _AT_ONCE = 8, 4
+"""Rounds, after each of which the model is fitted, and trends that are measured in each."""
+
+_SURE = 3.0
+"""Standard deviations of its noise by which a model must be off: where the worst is nearer, nobody asks for more."""
+
+_MOST_PAIRS = 2_000
+"""Pairs that are compared in each round, as the model's belief about each takes time."""
+
+
+def planned_trends(domain: Domain) -> list[PlannedStep]:
+    """Return the cost of trends; nothing if no two columns can have one."""
+    pairs = _candidates(domain)
+    if not pairs:
+        return []
+    cells = sum(domain.cells(p) for p in pairs)
+    return [
+        PlannedStep(name=CHOOSE, share=TRENDS / 2, cells=cells),
+        PlannedStep(name=MEASURE, share=TRENDS / 2, noisy_cells=_ROUNDS * _AT_ONCE),
+    ]
+
+
+def held_for_trends(curator: Curator, model: MarginalModel, share: Fraction) -> Fraction:
+    """Return the share to leave for trends: none if the model ignores them, no two columns can have one, or privacy is
+    switched off, where trends say nothing beyond exact pairs."""
+    wanted = model.takes_trends and curator.is_private and _candidates(curator.domain)
+    return TRENDS * share if wanted else Fraction(0)
+
+
+def learn_trends(
+    curator: Curator,
+    model: MarginalModel,
+    measured: Sequence[Measurement],
+    *,
+    share: Fraction,
+    fitting: Fitting,
+) -> tuple[MarginalModel, Fraction]:
+    """Choose, measure and fit the trends that a model gets most wrong, until the worst is within noise.
+
+    A marginal of two columns has a hundred cells, each with noise. The sum over records of the product of both scores
+    is one number, which a record changes by a quarter at most: for a few hundredths of the budget it is known better than
+    from all cells. So a pair that a model knows only through a third column, or that few records have, keeps how it
+    rises. This is no part of any of the papers.
+
+    Args:
+        curator: Curator of the table in the model's coding.
+        model: The model, fitted to what is measured.
+        measured: What it is fitted to, every column among it.
+        share: Fraction of the whole budget for all trends.
+        fitting: Says which pairs keep the model small enough.
+
+    Returns:
+        The model, held to the trends, and the share that was spent.
+    """
+    from syntabula.privacy.doors.queries import TrendCurator
+
+    pairs = _candidates(curator.domain)
+    if not pairs:
+        return model, Fraction(0)
+    asked = TrendCurator(curator, pairs, _scores(curator.domain, measured))
+    found = list[Trend]()
+    part, used = share / (2 * _ROUNDS * _AT_ONCE), Fraction(0)
+    for _ in range(_ROUNDS):
+        held = [m.clique for m in measured] + [t.clique for t in found]
+        possible = set(fitting(model, pairs, held, 1.0)) - {t.clique for t in found}
+        left = [i for i, pair in enumerate(pairs) if pair in possible]
+        scores = asked.scores
+        tables = zip(pairs, model.marginals(pairs), strict=True)
+        believed = np.array([scores[first] @ table @ scores[second] for (first, second), table in tables])
+        new = list[Trend]()
+        while left and len(new) < _AT_ONCE:
+            chosen = asked.choose(believed, among=left, share=part, step=CHOOSE)
+            trend = asked.measure(chosen, share=part, step=MEASURE)
+            used += 2 * part
+            # Another pair of the same column may be right once this one is.
+            left = [i for i in left if not set(pairs[i]) & set(pairs[chosen])]
+            if abs(trend.value - believed[chosen]) > _SURE * trend.sigma:
+                new.append(trend)
+            else:
+                break
+        if not new:
+            break
+        found += new
+        model = model.with_trends(found).fit(measured)
+    return model, used
+
+
+def _candidates(domain: Domain) -> list[Clique]:
+    """Return the pairs of ordered columns that can have a trend; those of the widest columns, if there are many."""
+    sizes = {c: domain.size(c) - domain.apart.get(c, 0) for c in domain.columns if c in domain.ordered}
+    rising = sorted((c for c, n in sizes.items() if n >= FEWEST_CODES), key=lambda c: -sizes[c])
+    most = int((1 + np.sqrt(1 + 8 * _MOST_PAIRS)) / 2)
+    kept = set(rising[:most])
+    return [pair for pair in pairs_of(domain) if kept.issuperset(pair)]
+
+
+def _scores(domain: Domain, measured: Sequence[Measurement]) -> dict[str, FloatArray]:
+    """Return the scores of the codes of each measured ordered column."""
+    found = {}
+    for measurement in measured:
+        column = measurement.clique[0]
+        if len(measurement.clique) == 1 and column in domain.ordered and column not in found:
+            inner = domain.size(column) - domain.apart.get(column, 0)
+            found[column] = scores_of(measurement.values, inner)
+    return found

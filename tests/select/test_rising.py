@@ -1,0 +1,101 @@
+"""Trends that a tree of pairs gets wrong: what they cost, what they are worth, and when none is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from syntabula.marginals.counting import MemoryEngine
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
+from syntabula.models.gum import GUM
+from syntabula.models.pgm import PGM
+from syntabula.models.recoded import RecodedModel
+from syntabula.privacy.budget import NO_PRIVACY, Budget
+from syntabula.privacy.doors.tables import Curator
+from syntabula.privacy.ledger import Ledger
+from syntabula.privacy.noise import SeededNoise
+from syntabula.select.rising import CHOOSE, MEASURE, TRENDS
+from syntabula.select.spanning_tree import PAIRS, SpanningTree
+
+SIZE, RECORDS = 8, 10_000
+COLUMNS = ("a", "b", "c")
+LOST = [("a", "b"), ("a", "c"), ("b", "c")]
+ORDERED = Domain.from_sizes(dict.fromkeys(COLUMNS, SIZE), COLUMNS)
+PLAIN = Domain.from_sizes(dict.fromkeys(COLUMNS, SIZE))
+
+
+def curator(budget: Budget, domain: Domain = ORDERED) -> Curator:
+    """Return three columns that rise with a hidden number, each pair alike: a tree can hold two pairs of three."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=RECORDS)
+    columns = []
+    for _ in COLUMNS:
+        ranks = np.argsort(np.argsort(hidden + 0.5 * rng.normal(size=RECORDS)))
+        columns.append((ranks * SIZE // RECORDS).astype(np.uint8))
+    return Curator(MemoryEngine(EncodedTable(domain, tuple(columns))), Ledger(budget), SeededNoise(0))
+
+
+def correlation(table: np.ndarray) -> float:
+    places = np.arange(SIZE) - (SIZE - 1) / 2
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    return float(places @ table @ places / np.sqrt((places**2 @ rows) * (places**2 @ columns)))
+
+
+def least_kept(curator: Curator, model: RecodedModel) -> float:
+    pairs: list[Clique] = list(LOST)
+    exact = curator._engine.counts(pairs)
+    kept = [correlation(m) / correlation(e) for m, e in zip(model.marginals(pairs), exact, strict=True)]
+    return min(kept)
+
+
+def test_a_pair_that_no_tree_holds_keeps_its_correlation(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = curator(Budget(epsilon=5.0, delta=1e-5))
+    with_trends = least_kept(asked, SpanningTree().select(asked, PGM()))
+
+    monkeypatch.setattr(PGM, "takes_trends", False)
+    asked = curator(Budget(epsilon=5.0, delta=1e-5))
+    without = least_kept(asked, SpanningTree().select(asked, PGM()))
+
+    # They are .98 and .80, as .80 of a correlation is left of a correlation of a correlation.
+    assert with_trends > 0.94
+    assert without < 0.87
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(epsilon=1.0, delta=1e-6), Budget.zcdp(0.5, 1e-6), Budget.pure(3.0)]
+)
+def test_the_whole_is_spent_and_what_trends_leave_measures_the_pairs(budget: Budget) -> None:
+    asked = curator(budget)
+    SpanningTree().select(asked, PGM())
+
+    assert asked.ledger.allowance is not None
+    spent: dict[str, float] = {}
+    for entry in asked.ledger.entries:
+        spent[entry.step] = spent.get(entry.step, 0.0) + float(entry.cost / asked.ledger.allowance)
+    planned = {s.name: float(s.share) for s in SpanningTree().plan(ORDERED)}
+    assert spent.keys() == planned.keys()
+    assert sum(planned.values()) == pytest.approx(1)
+    assert sum(spent.values()) == pytest.approx(1)
+    # Three pairs have fewer trends than are planned, and the tree's pairs are measured again with the rest.
+    assert 0 < spent[CHOOSE] + spent[MEASURE] < TRENDS
+    assert spent[PAIRS] == pytest.approx(planned[PAIRS] + float(TRENDS) - spent[CHOOSE] - spent[MEASURE])
+
+
+@pytest.mark.parametrize(
+    ("budget", "domain", "model"),
+    [
+        pytest.param(Budget(epsilon=1.0, delta=1e-6), PLAIN, PGM(), id="no-order"),
+        pytest.param(Budget(epsilon=1.0, delta=1e-6), ORDERED, PGM(stop_at_noise=False), id="cells-alone"),
+        pytest.param(Budget(epsilon=1.0, delta=1e-6), ORDERED, GUM(), id="other-model"),
+        pytest.param(NO_PRIVACY, ORDERED, PGM(), id="no-privacy"),
+    ],
+)
+def test_nothing_is_kept_for_trends_where_they_have_no_use(
+    budget: Budget, domain: Domain, model: PGM | GUM
+) -> None:
+    asked = curator(budget, domain)
+    SpanningTree().select(asked, model)
+
+    assert not {CHOOSE, MEASURE} & {entry.step for entry in asked.ledger.entries}
+    if asked.ledger.allowance is not None:
+        assert float(asked.ledger.spent / asked.ledger.allowance) == pytest.approx(1.0)
