@@ -708,6 +708,13 @@ class TestColumnsWithoutInformation:
         assert told["a"] >= 4
         assert ran.err.count(f"never come out: {told['a']} of 30 of 'a'; merge") == 1
 
+    def test_quiet_runs_warn_of_them(self, notes, run):
+        ran = run(*notes, "-m", "independent", "--quiet")
+
+        assert ran.code == 0, ran.err
+        assert ran.err.startswith("warning: column 'note'")
+        assert "wrote" not in ran.err
+
     def test_they_can_be_refused_before_anything_is_written(self, folder, notes, run):
         ran = run(*notes, "--require-columns", "--save", "made.release", "--statement", "told.txt")
 

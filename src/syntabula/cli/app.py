@@ -64,7 +64,7 @@ def _show_version(wanted: bool) -> None:
 
 def _common(
     context: typer.Context,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no notes.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no notes; warnings stay.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results as JSON.")] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show where an error arose; this may print values of the table.")

@@ -22,7 +22,7 @@ from typing import Any, Self
 from syntabula import errors
 from syntabula._memory import ran_out
 from syntabula._planning import Progress
-from syntabula.errors import PrivacyWarning, SyntabulaWarning
+from syntabula.errors import SyntabulaWarning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Console:
     """Prints results, notes, progress and warnings.
 
     Attributes:
-        quiet: Omit progress and notes, but not results, errors and privacy warnings.
+        quiet: Omit progress and notes, but not results, errors and warnings.
         as_json: Print results as one JSON document.
     """
 
@@ -72,9 +72,9 @@ class Console:
             yield
 
     def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-        if not self.quiet or issubclass(category, PrivacyWarning):
-            line = in_flags(" ".join(str(message).split()))
-            print(f"warning: {printable(line)}", file=sys.stderr)
+        # Also under --quiet: a warning may be the only word on a column whose values are lost.
+        line = in_flags(" ".join(str(message).split()))
+        print(f"warning: {printable(line)}", file=sys.stderr)
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
