@@ -112,6 +112,10 @@ class TestScores:
 
         assert scores[9] > 0.3
 
+    @pytest.mark.filterwarnings("error")
+    def test_a_column_of_one_code_has_none(self) -> None:
+        assert not scores_of(np.array([9.0, 4.0]), 1).any()
+
     def test_a_new_code_has_the_mean_of_its_old_ones(self) -> None:
         domain = Domain.from_sizes({"a": 3, "b": 2}, ["a", "b"])
         recoding = Recoding(domain, {"a": np.array([0, 1, 1])}, {"a": np.array([1.0, 3.0, 1.0])})

@@ -70,7 +70,8 @@ def scores_of(shares: FloatArray, inner: int) -> FloatArray:
     areas = _times_log(ends) + _times_log(1 - ends)
     means = np.clip(np.diff(areas) / np.diff(ends), -_FARTHEST_LOGIT, _FARTHEST_LOGIT)
     scores = np.zeros(shares.size)
-    scores[:inner] = means / (2 * np.abs(means).max())
+    # All are 0 where one code holds all records.
+    scores[:inner] = means / max(2 * float(np.abs(means).max()), _LEAST)
     return scores
 
 

@@ -209,11 +209,9 @@ class Support:
         shares: dict[str, FloatArray] = {}
         grown = known is None
         changing = [column for column in domain if known is None or column in known.kept]
-        noisy_counts = {column: _noisy_counts(column, measurements) for column in changing}
-        least_apart = apart_level(_scores_apart(domain, noisy_counts))
-        for column, noisy in noisy_counts.items():
-            if noisy is None:
-                continue
+        counted = {c: noisy for c in changing if (noisy := _noisy_counts(c, measurements)) is not None}
+        least_apart = apart_level(_scores_apart(domain, changing, counted))
+        for column, noisy in counted.items():
             before = None if known is None else known.kept[column]
             ordered = column in domain.ordered
             apart = min(domain.apart.get(column, 0), domain.size(column))
@@ -247,23 +245,20 @@ class Support:
         return self.recoding.merge_measurement(Measurement(measurement.clique, values, sigma))
 
 
-_Noisy = tuple[FloatArray, FloatArray]
-"""Noisy counts of a column's codes, and the standard deviation of the noise of each."""
-
-
-def _scores_apart(domain: Domain, noisy: Mapping[str, _Noisy | None]) -> FloatArray:
+def _scores_apart(
+    domain: Domain, changing: Sequence[str], counted: Mapping[str, tuple[FloatArray, FloatArray]]
+) -> FloatArray:
     """Return the counts of all codes apart in standard deviations of their noise; infinite for those kept already."""
     scores = [np.zeros(0)]
     for column, apart in domain.apart.items():
-        counted = noisy.get(column)
-        if column not in noisy:
+        if column not in changing:
             scores.append(np.full(apart, np.inf))
-        elif counted is not None and counted[1].all():
-            scores.append((counted[0] / counted[1])[max(domain.size(column) - apart, 0) :])
+        elif column in counted and (sigmas := counted[column][1]).all():
+            scores.append((counted[column][0] / sigmas)[max(domain.size(column) - apart, 0) :])
     return np.concatenate(scores)
 
 
-def _noisy_counts(column: str, measurements: Sequence[Measurement]) -> _Noisy | None:
+def _noisy_counts(column: str, measurements: Sequence[Measurement]) -> tuple[FloatArray, FloatArray] | None:
     """Return the best noisy counts of a column's codes and their standard deviations; None if it was not measured."""
     weighted: FloatArray | None = None
     weight: FloatArray | None = None

@@ -14,8 +14,8 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import project_simplex
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.prepare.atoms import needs_delta
-from syntabula.prepare.hidden import noise_hides
 from syntabula.prepare.preprocessing import (
+    LEAST_FAILURE,
     BinCount,
     Part,
     Preprocessing,
@@ -213,7 +213,7 @@ class Preparation:
         grown = dict(shares)
         for told, together in _TOLD.items():
             most = 1 + max(min(together, self.settings.most_share) - self.share, Fraction(0)) / searches
-            enough = self.count * noise_hides(told, counted)
+            enough = self.count * counted.times_to_tell(told, LEAST_FAILURE)
             grown = {name: max(grown[name], min(enough, share * most)) for name, share in shares.items()}
         return grown
 
@@ -226,7 +226,7 @@ class Preparation:
         """
         if counted is None or self.domains:
             return self.refinements
-        enough = self.count * noise_hides(_TOLD_BY_BINS, counted)
+        enough = self.count * counted.times_to_tell(_TOLD_BY_BINS, LEAST_FAILURE)
         most = 1 + Fraction(len(self.refinements), n_columns)
         return {name: max(share, min(enough, share * most)) for name, share in self.refinements.items()}
 
@@ -239,7 +239,7 @@ class Preparation:
         if counted is None or not shares["rhythm"]:
             return shares
         most = share + self.domains.get(name, Fraction(0)) + self.types.get(name, Fraction(0))
-        enough = self.count * noise_hides(_TOLD_BY_RHYTHM, counted)
+        enough = self.count * counted.times_to_tell(_TOLD_BY_RHYTHM, LEAST_FAILURE)
         return shares | {"rhythm": max(shares["rhythm"], min(enough, most))}
 
     def typed(

@@ -50,6 +50,18 @@ class NoisyVector:
             raise ArgumentError("tail must lie between 0 and 1")
         return RULES[type(self.event)].tail(self.event, tail) * self.unit
 
+    def times_to_tell(self, part: float, tail: float) -> Fraction:
+        """Return how many times the share that bought the first value tells a part of it from noise.
+
+        Noise falls with the share, or with its root.
+
+        Args:
+            part: Part of the value, above 0.
+            tail: Probability with which noise alone may exceed it.
+        """
+        power = 1 if isinstance(self.event, LaplaceEvent) else 2
+        return Fraction((self.above_noise(tail) / (part * max(float(self.values[0]), 1.0))) ** power)
+
 
 def standard_deviation(event: CountingEvent) -> float:
     """Return the standard deviation of the noise of an event, in integer steps."""
