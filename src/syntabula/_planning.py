@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -49,6 +49,26 @@ def one_by_one(
     for position, item in enumerate(shares.items()):
         progress(step, position / len(shares))
         yield item
+
+
+def raised(
+    shares: Mapping[str, Fraction], enough: Fraction, limits: Sequence[Mapping[str, Fraction]], room: Fraction
+) -> dict[str, Fraction]:
+    """Return shares raised to what is enough, or all by the same part of what they lack where there is no room for it.
+
+    Args:
+        shares: The planned shares; one of 0 stays 0.
+        enough: What each needs.
+        limits: Shares of which each may take the sum of its own at most.
+        room: By how much all together may grow; not at all if below 0.
+    """
+    more = {}
+    for name, share in shares.items():
+        most = sum((limit.get(name, Fraction(0)) for limit in limits), Fraction(0))
+        more[name] = max(min(enough, most) - share, Fraction(0)) if share else Fraction(0)
+    wanted = sum(more.values(), Fraction(0))
+    part = min(max(room, Fraction(0)) / wanted, Fraction(1)) if wanted else Fraction(0)
+    return {name: share + part * more[name] for name, share in shares.items()}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
+from syntabula._planning import raised
 from syntabula.prepare.division import prepare
 from syntabula.prepare.preprocessing import Preprocessing
 from syntabula.privacy.budget import Budget
@@ -117,3 +118,25 @@ class TestSmallTable:
 
         assert found == 6 * len(NAMES)
         assert before < found
+
+
+def test_rhythms_of_a_small_table_leave_enough_for_learning() -> None:
+    rng, start = np.random.default_rng(0), pd.Timestamp("2020-01-01")
+    minutes = rng.integers(0, 1_000_000, (3, 400))
+    frame = pd.DataFrame({f"c{i}": start + pd.to_timedelta(m, unit="min") for i, m in enumerate(minutes)})
+    settings = Preprocessing(share=Fraction(3, 10), most_share=Fraction(4, 5))
+
+    # They asked for more than there was.
+    release = st.Independent(epsilon=1.0, delta=1e-6, seed=0, preprocessing=settings).fit(frame)
+
+    assert len(release.sample(10)) == 10
+
+
+def test_shares_are_raised_as_far_as_there_is_room() -> None:
+    shares = {"a": Fraction(1), "b": Fraction(2), "c": Fraction(0)}
+    limits = (shares, {"a": Fraction(4), "c": Fraction(4)})
+
+    assert raised(shares, Fraction(3), limits, Fraction(9)) == {"a": 3, "b": 2, "c": 0}
+    assert raised(shares, Fraction(9), limits, Fraction(9)) == {"a": 5, "b": 2, "c": 0}
+    assert raised(shares, Fraction(3), limits, Fraction(1)) == {"a": 2, "b": 2, "c": 0}
+    assert raised(shares, Fraction(3), limits, Fraction(-1)) == shares

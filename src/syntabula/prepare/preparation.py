@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from syntabula._planning import PlannedStep, Progress, one_by_one
+from syntabula._planning import PlannedStep, Progress, one_by_one, raised
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import project_simplex
 from syntabula.marginals.sorted_points import CountedPoints
@@ -230,17 +230,17 @@ class Preparation:
         most = 1 + Fraction(len(self.refinements), n_columns)
         return {name: max(share, min(enough, share * most)) for name, share in self.refinements.items()}
 
-    def _of_parts(self, name: str, share: Fraction, counted: NoisyVector | None) -> dict[Part, Fraction]:
-        """Return what each part of a column's refinement may spend; its rhythm more in a small table.
-
-        It may take as much as all questions about the column were planned to.
-        """
-        shares = divided(share, self.parts[name])
-        if counted is None or not shares["rhythm"]:
-            return shares
-        most = share + self.domains.get(name, Fraction(0)) + self.types.get(name, Fraction(0))
+    def _rhythms(
+        self, shares: Mapping[str, Fraction], counted: NoisyVector | None, left: Fraction
+    ) -> dict[str, Fraction]:
+        """Return what each rhythm may spend: in a small table as much as all questions about its column were planned to,
+        and all together up to half of what is left."""
+        planned = {name: divided(share, self.parts[name])["rhythm"] for name, share in shares.items()}
+        if counted is None:
+            return planned
         enough = self.count * counted.times_to_tell(_TOLD_BY_RHYTHM, LEAST_FAILURE)
-        return shares | {"rhythm": max(shares["rhythm"], min(enough, most))}
+        room = (left - sum(shares.values()) - (self.merging.share if self.merging else 0)) / 2
+        return raised(planned, enough, (shares, self.domains, self.types), room)
 
     def typed(
         self,
@@ -345,6 +345,7 @@ class Preparation:
         delta = self._delta_for(ledger, self.failing) / max(failing, 1)
         codes: dict[str, OrderedCodes] = {}
         refinements = self.grown_refinements(counted, len(schema))
+        rhythms = self._rhythms(refinements, counted, ledger.remaining_share)
         for name, share in one_by_one(refinements, "fit the bins", progress):
             column = schema[name]
             if isinstance(column, Ordered):
@@ -352,7 +353,7 @@ class Preparation:
                     name=name,
                     column=column,
                     settings=self.settings,
-                    shares=self._of_parts(name, share, counted),
+                    shares=divided(share, self.parts[name]) | {"rhythm": rhythms[name]},
                     count=most_bins if column.bins is None else column.bins,
                     n_estimated=n_estimated,
                     delta=delta,
