@@ -425,3 +425,22 @@ class TestTrends:
             TrendCurator(curator_of_cells(), PAIRS, SCORES).choose(
                 believed, among=among, share=0.1, step="choose"
             )
+
+    def test_pairs_that_need_too_much_memory_are_refused_before_anything_is_spent(self) -> None:
+        curator = Curator(MemoryEngine(FEW_ROWS, limit_mb=1e-6), Ledger(Budget.pure(1.0)), SeededNoise(0))
+
+        with pytest.raises(ResourceError):
+            TrendCurator(curator, PAIRS, SCORES)
+
+    def test_pairs_that_were_counted_are_not_counted_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        curator, exact = curator_of_cells(), exact_trends(FEW_ROWS)
+        curator.measure(PAIRS[:2], share=0.1, step="measure")
+        counted: list[list] = []
+        counts = MemoryEngine.counts
+        monkeypatch.setattr(
+            MemoryEngine, "counts", lambda e, some: counted.append(list(some)) or counts(e, some)
+        )
+        asked = TrendCurator(curator, PAIRS, SCORES)
+
+        assert [asked.measure(i, share=0.1, step="measure").value for i in range(3)] == exact.tolist()
+        assert counted == [PAIRS[2:]]

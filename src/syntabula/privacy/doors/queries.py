@@ -259,11 +259,12 @@ class TrendCurator:
     Args:
         curator: Holds the table.
         pairs: The pairs of columns that may be asked for; at least one.
-        ranks: The score of each code, between -0.5 and 0.5, of each of their columns [codes], from public facts and
+        scores: The score of each code, between -0.5 and 0.5, of each of their columns [codes], from public facts and
             released values.
 
     Raises:
         ArgumentError: If there is no pair, or scores do not fit a column.
+        ResourceError: If counting a pair could take more memory than the engine allows.
     """
 
     def __init__(self, curator: Curator, pairs: Sequence[Clique], scores: Mapping[str, FloatArray]) -> None:
@@ -272,10 +273,12 @@ class TrendCurator:
         for pair in pairs:
             if len(pair) != 2 or any(scores[c].shape != (curator.domain.size(c),) for c in pair):
                 raise ArgumentError("each pair must have two columns, each with one score for every code")
-            if any(np.abs(scores[c]).max() > 0.5 for c in pair):
+            if not all(np.abs(scores[c]).max() <= 0.5 for c in pair):
                 raise ArgumentError("scores must lie between -0.5 and 0.5")
         self._curator = curator
         self._pairs = [tuple(p) for p in pairs]
+        for batch in batches(curator._counts.cells, curator._missing(self._pairs)):
+            curator._counts.check_memory(batch)
         self._steps = {c: whole_steps(scores[c]) for p in pairs for c in p}
         self._sums: Sensitive[NDArray[np.int64]] | None = None
 
@@ -345,14 +348,20 @@ class TrendCurator:
         return [pairs, *(self._steps[c] for pair in pairs for c in pair)]
 
     def _exact(self) -> Sensitive[NDArray[np.int64]]:
-        """Return the trends of all pairs in steps [pairs]; only these numbers are kept, not the counts."""
+        """Return the trends of all pairs in steps [pairs]; no counts are kept beside those that the curator holds."""
         if self._sums is None:
-            sums: list[int] = []
-            for batch in batches(self._curator._counts.cells, self._pairs):
-                for (first, second), counts in zip(batch, self._curator._counts.counts(batch), strict=True):
-                    sums.append(int(self._steps[first] @ counts @ self._steps[second]))
-            self._sums = Sensitive(np.array(sums, dtype=np.int64))
+            curator, missing = self._curator, self._curator._missing(self._pairs)
+            held = set(self._pairs) - set(missing)
+            sums = {pair: self._sum(pair, curator._exact(pair).reveal_inside_privacy()) for pair in held}
+            for batch in batches(curator._counts.cells, missing):
+                for pair, counts in zip(batch, curator._counts.counts(batch), strict=True):
+                    sums[pair] = self._sum(pair, counts)
+            self._sums = Sensitive(np.array([sums[p] for p in self._pairs], dtype=np.int64))
         return self._sums
+
+    def _sum(self, pair: Clique, counts: NDArray[np.int64]) -> int:
+        first, second = pair
+        return int(self._steps[first] @ counts @ self._steps[second])
 
     def __repr__(self) -> str:
         return f"TrendCurator({len(self._pairs)} pairs)"
