@@ -25,13 +25,17 @@ PLAIN = Domain.from_sizes(dict.fromkeys(COLUMNS, SIZE))
 
 
 def curator(budget: Budget, domain: Domain = ORDERED) -> Curator:
-    """Return three columns that rise with a hidden number, each pair alike: a tree can hold two pairs of three."""
+    """Return three columns that rise with a hidden number, each pair alike: a tree can hold two pairs of three.
+
+    Further columns of the domain have one code.
+    """
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=RECORDS)
     columns = []
     for _ in COLUMNS:
         ranks = np.argsort(np.argsort(hidden + 0.5 * rng.normal(size=RECORDS)))
         columns.append((ranks * SIZE // RECORDS).astype(np.uint8))
+    columns += [np.zeros(RECORDS, np.uint8)] * (len(domain) - len(COLUMNS))
     return Curator(MemoryEngine(EncodedTable(domain, tuple(columns))), Ledger(budget), SeededNoise(0))
 
 
@@ -99,3 +103,35 @@ def test_nothing_is_kept_for_trends_where_they_have_no_use(
     assert not {CHOOSE, MEASURE} & {entry.step for entry in asked.ledger.entries}
     if asked.ledger.allowance is not None:
         assert float(asked.ledger.spent / asked.ledger.allowance) == pytest.approx(1.0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("size", "apart"), [(1, 0), (2, 2), (2, 1)])
+def test_columns_without_any_order_to_speak_of_have_no_trends(size: int, apart: int) -> None:
+    domain = Domain.from_sizes(dict.fromkeys(COLUMNS, SIZE) | {"d": size}, [*COLUMNS, "d"], {"d": apart})
+    asked = curator(Budget(epsilon=1.0, delta=1e-6), domain)
+
+    model = SpanningTree().select(asked, PGM())
+
+    assert MEASURE in {entry.step for entry in asked.ledger.entries}
+    assert all(np.isfinite(m).all() for m in model.marginals([("a", "d"), ("d",)]))
+
+
+@pytest.mark.parametrize("epsilon", [1e-7, 0.005])
+def test_no_trend_is_asked_for_where_noise_hides_the_largest(epsilon: float) -> None:
+    asked = curator(Budget.pure(epsilon))
+    SpanningTree(records_per_noise=None).select(asked, PGM())
+
+    assert not {CHOOSE, MEASURE} & {entry.step for entry in asked.ledger.entries}
+    assert float(asked.ledger.remaining_share) == pytest.approx(0, abs=1e-12)
+
+
+def test_their_rounds_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, float]] = []
+    asked = curator(Budget(epsilon=5.0, delta=1e-5))
+    SpanningTree().select(asked, PGM(), progress=lambda *given: told.append(given))
+
+    parts = [done for _, done in told]
+    assert parts == sorted(parts)
+    assert parts[-1] == 1
+    assert MEASURE in dict(told)

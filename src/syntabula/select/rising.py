@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from syntabula._planning import PlannedStep
+from syntabula._planning import PlannedStep, Progress
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.trend import FEWEST_CODES, Trend, scores_of
@@ -31,6 +31,12 @@ _ROUNDS, _AT_ONCE = 8, 4
 _SURE = 3.0
 """Standard deviations of its noise by which a model must be off: where the worst is nearer, nobody asks for more."""
 
+_LARGEST = 0.25
+"""By how much one record changes a trend at most."""
+
+_SECONDS_PER_COLUMN = 0.15
+"""Rough time of all rounds."""
+
 _MOST_PAIRS = 2_000
 """Pairs that are compared in each round, as the model's belief about each takes time."""
 
@@ -43,7 +49,12 @@ def planned_trends(domain: Domain) -> list[PlannedStep]:
     cells = sum(domain.cells(p) for p in pairs)
     return [
         PlannedStep(name=CHOOSE, share=TRENDS / 2, cells=cells),
-        PlannedStep(name=MEASURE, share=TRENDS / 2, noisy_cells=_ROUNDS * _AT_ONCE),
+        PlannedStep(
+            name=MEASURE,
+            share=TRENDS / 2,
+            noisy_cells=_ROUNDS * _AT_ONCE,
+            work_seconds=_SECONDS_PER_COLUMN * len(domain),
+        ),
     ]
 
 
@@ -61,6 +72,7 @@ def learn_trends(
     *,
     share: Fraction,
     fitting: Fitting,
+    progress: Progress,
 ) -> tuple[MarginalModel, Fraction]:
     """Choose, measure and fit the trends that a model gets most wrong, until the worst is within noise.
 
@@ -75,6 +87,7 @@ def learn_trends(
         measured: What it is fitted to, every column among it.
         share: Fraction of the whole budget for all trends.
         fitting: Says which pairs keep the model small enough.
+        progress: Called with the name of a step and the fraction of the rounds that are done.
 
     Returns:
         The model, held to the trends, and the share that was spent.
@@ -82,12 +95,13 @@ def learn_trends(
     from syntabula.privacy.doors.queries import TrendCurator
 
     pairs = _candidates(curator.domain)
-    if not pairs:
-        return model, Fraction(0)
-    asked = TrendCurator(curator, pairs, _scores(curator.domain, measured))
-    found = list[Trend]()
     part, used = share / (2 * _ROUNDS * _AT_ONCE), Fraction(0)
-    for _ in range(_ROUNDS):
+    # Trends of a model and a table are half of all records apart at most.
+    if not pairs or _SURE * curator.noise_sigma(1, part) * _LARGEST > model.total / 2:
+        return model, used
+    asked = TrendCurator(curator, pairs, _scores(curator.domain, pairs, measured))
+    found = list[Trend]()
+    for number in range(_ROUNDS):
         held = [m.clique for m in measured] + [t.clique for t in found]
         possible = set(fitting(model, pairs, held, 1.0)) - {t.clique for t in found}
         left = [i for i, pair in enumerate(pairs) if pair in possible]
@@ -109,6 +123,7 @@ def learn_trends(
             break
         found += new
         model = model.with_trends(found).fit(measured)
+        progress(MEASURE, (number + 1) / _ROUNDS)
     return model, used
 
 
@@ -121,12 +136,14 @@ def _candidates(domain: Domain) -> list[Clique]:
     return [pair for pair in pairs_of(domain) if kept.issuperset(pair)]
 
 
-def _scores(domain: Domain, measured: Sequence[Measurement]) -> dict[str, FloatArray]:
-    """Return the scores of the codes of each measured ordered column."""
-    found = {}
+def _scores(
+    domain: Domain, pairs: Sequence[Clique], measured: Sequence[Measurement]
+) -> dict[str, FloatArray]:
+    """Return the scores of the codes of each column of some pairs."""
+    rising, found = {c for pair in pairs for c in pair}, dict[str, FloatArray]()
     for measurement in measured:
         column = measurement.clique[0]
-        if len(measurement.clique) == 1 and column in domain.ordered and column not in found:
+        if len(measurement.clique) == 1 and column in rising and column not in found:
             inner = domain.size(column) - domain.apart.get(column, 0)
             found[column] = scores_of(measurement.values, inner)
     return found

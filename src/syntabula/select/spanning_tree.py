@@ -132,11 +132,18 @@ class SpanningTree(Selector):
         measured += merged.measure(tree, share=third, step=PAIRS)
         report(PAIRS, 0.6)
         fitted = independent.fit(measured)
-        report("fit the model", 0.9)
+        report("fit the model", 0.8)
 
         # Beyond the paper: learn the trends that the tree does not hold. What they leave measures its pairs once more.
         if held:
-            fitted, used = learn_trends(merged, fitted, measured, share=held, fitting=_affordable)
+            fitted, used = learn_trends(
+                merged,
+                fitted,
+                measured,
+                share=held,
+                fitting=_affordable,
+                progress=lambda step, done: report(step, 0.8 + 0.15 * done),
+            )
             if used < held:
                 measured += merged.measure(tree, share=held - used, step=PAIRS)
                 fitted = fitted.fit(measured)
