@@ -191,3 +191,23 @@ class TestFactors:
 
         with pytest.raises(SchemaError, match="do not fit"):
             Codec.from_json(stored)
+
+
+def test_distances_that_lead_beyond_the_bounds_are_left_out() -> None:
+    rng = np.random.default_rng(0)
+    minutes = np.cumsum(rng.integers(0, 9 * _DAY, (3, 300)), axis=0)
+    minutes[0] *= 30
+    begin = np.datetime64("2022-01-01T00:00", "us")
+    times = zip("abc", np.sort(minutes, axis=0), strict=True)
+    visits = pd.DataFrame({name: begin + m.astype("timedelta64[m]") for name, m in times})
+    visits.loc[rng.random(300) < 0.1, "b"] = pd.NaT
+    wide, narrow = (
+        st.Datetime(dt.datetime(year, 1, 1), dt.datetime(2023, 1, 1), resolution="minute", nullable=True)
+        for year in (2021, 2022)
+    )
+    schema = st.Schema({"a": wide, "b": narrow, "c": wide}, rules=st.Rules(order=[["a", "b", "c"]]))
+
+    rows = st.Independent(epsilon=1, seed=0).fit(visits, schema).sample(100, seed=1)
+
+    known = rows.dropna()
+    assert (pd.to_datetime(known["a"]) <= pd.to_datetime(known["c"])).all()

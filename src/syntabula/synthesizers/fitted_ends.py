@@ -106,7 +106,10 @@ def _fitted(
     first, last = gap.windows(bases, codes)
     sizes = kind_sizes(gap.days)
     width = last - first
+    # Windows beyond the bounds of the end are empty; what is drawn of them has no weight.
+    lower, upper, _ = gap.end.span()
     places = first + np.minimum((rng.random((_ENDS, *first.shape)) * width).astype(np.int64), width - 1)
+    places = np.clip(places, lower, upper)
     even = np.broadcast_to((width > 0) / 1.0, places.shape)
     expected = {k: _shares(c, sizes[k], even) for k, c in _kinds(gap.days, places).items()}
     wanted = counts.shares(expected)
@@ -120,7 +123,7 @@ def _fitted(
     within = RhythmOfDays(rhythm_of(first_guess), gap.days, None)
     low, high = within.below(first.ravel()), within.below(last.ravel())
     ends = within.at((low + (high - low) * rng.random((_ENDS, low.size))).ravel(), rng)
-    ends = np.clip(ends.reshape(_ENDS, *first.shape), first, last - 1)
+    ends = np.clip(np.clip(ends.reshape(_ENDS, *first.shape), first, last - 1), lower, upper)
     weights = np.broadcast_to(gap.densities(within, bases, codes), ends.shape)
     weights = weights * _ratio(np.ones(rows.size), weights.sum(axis=(0, 1)))
     kinds, targets = [_kinds(gap.days, ends)], [wanted]
