@@ -26,7 +26,7 @@ _OTHER_DAY = re.compile(
 )
 _DAY_NOTE = (
     "holds what looks like days; declare it a date, with the `format` in which they are written, such as '%d.%m.%y' or "
-    "'%d-%b-%y', to learn their order"
+    "'%d-%b-%y', to learn their order; the bounds say in which century years of two digits are"
 )
 _PLAIN = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _WITH_SIGN = re.compile(rf"[+-]?({SIGN} ?)?[+-]?[0-9][0-9.,' \u00a0\u202f]*( ?{SIGN})?")

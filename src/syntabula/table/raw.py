@@ -131,6 +131,7 @@ class PhysicalType:
         timezone: Zone of a zoned datetime.
         scale: Decimal places of a decimal, or of what a format writes.
         format: How text writes its values, as `format` of a schema says; None for the usual form.
+        years: First and last year that years of two digits should mean, if possible; None if that is unknown.
         order: Texts in the order in which the type itself ranks them; none if it does not.
         missing_as: Text by which a text file writes a missing cell.
         missing_value: Value that stands for a missing cell where values are stored as such, in the units of raw columns.
@@ -142,6 +143,7 @@ class PhysicalType:
     timezone: str | None = None
     scale: int | None = None
     format: str | None = None
+    years: tuple[int, int] | None = field(default=None, repr=False, compare=False)
     order: tuple[str, ...] = field(default=(), repr=False, compare=False)
     missing_as: str | None = field(default=None, compare=False)
     missing_value: int | float | None = field(default=None, compare=False)
@@ -184,10 +186,8 @@ class PhysicalType:
         if matched := _DECIMAL_NAME.fullmatch(self.name):
             largest = float(Decimal(10 ** int(matched[1]) - 1).scaleb(-int(matched[2])))
             return -largest, largest
-        if narrow := self.narrow_float:
-            largest = float(np.finfo(narrow).max)
-            return -largest, largest
-        return -math.inf, math.inf
+        largest = float(np.finfo(narrow).max) if (narrow := self.narrow_float) else math.inf
+        return -largest, largest
 
     @property
     def narrow_float(self) -> str | None:

@@ -465,6 +465,36 @@ def test_a_frame_of_the_same_texts_is_read_alike(column: Column, cells: list[str
     assert in_file == in_frame
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "cells", "years"),
+    [
+        (1925, 2015, ["31.12.44", "05.01.68", "29.02.00", "01.02.15"], [1944, 1968, 2000, 2015]),
+        (1880, 1910, ["29.02.00", "05.01.99"], [1900, 1899]),
+        (2050, 2090, ["31.12.70"], [2070]),
+        # None of these lies within the bounds in any century.
+        (1980, 1990, ["31.12.44", "31.12.75"], [2044, 1975]),
+        # More than one does.
+        (1900, 2100, ["31.12.44", "31.12.75"], [2044, 1975]),
+    ],
+)
+def test_years_of_two_digits_are_those_within_the_bounds(
+    lower: int, upper: int, cells: list[str], years: list[int], tmp_path: Path
+) -> None:
+    days = Date(dt.date(lower, 1, 1), dt.date(upper, 12, 31), format="%d.%m.%y")
+    times = Datetime(dt.datetime(lower, 1, 1), dt.datetime(upper, 12, 31), format="%d.%m.%y %H:%M:%S")
+    frame = pd.DataFrame({"day": cells, "time": [f"{cell} 12:30:00" for cell in cells]})
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    schema = st.Schema({"day": days, "time": times})
+
+    for source in (tmp_path / "in.csv", frame):
+        columns = read(source, schema).columns
+        assert [day.year for day in to_objects(columns["day"])] == years
+        assert [time.year for time in to_objects(columns["time"])] == years
+        # So are conditions read.
+        points = [float(days.written(cell)[0]) for cell in cells]
+        assert points == columns["day"].values.tolist()
+
+
 def test_typed_tables_hold_values_and_not_texts() -> None:
     for column, plain in (
         (day("%d/%m/%Y"), Date(FIRST, LAST, nullable=True)),

@@ -11,7 +11,8 @@ of a cell from that cell and the declaration alone, so no cell changes how anoth
 - datetimes are ISO 8601 times or dates; without an offset they are in the declared zone, and a column without a
   zone accepts no offset;
 - clock times have hours and minutes, and may have seconds;
-- days, times and numbers with a declared format are also, or if numbers only, read in this format;
+- days, times and numbers with a declared format are also, or if numbers only, read in this format; years of two digits
+  are those within the declared bounds, or else from 1969 to 2068;
 - a cell of a column of numbers may hold one of its declared texts.
 
 White space around anything but text is ignored, and an empty cell is missing; only in a column of text, a quoted
@@ -37,7 +38,7 @@ from syntabula.table.frames.object_columns import object_array, to_objects
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import FALSE_TEXTS, TRUE_TEXTS, Identifier, Ordered
 from syntabula.table.schema.schema import Schema
-from syntabula.table.schema.text_formats import NumberFormat, quarter_pattern, week_pattern
+from syntabula.table.schema.text_formats import NumberFormat, in_years, quarter_groups, week_pattern
 from syntabula.table.schema.time_columns import MICROSECONDS, microseconds, time_zone
 
 _PLAIN_TIME = "%Y-%m-%d %H:%M:%S.%f"
@@ -60,7 +61,7 @@ def plain(cell: str, physical: PhysicalType) -> str:
     if physical.format is None:
         return cell
     if physical.kind in ("date", "datetime", "time"):
-        time = _time_in(cell, physical.format)
+        time = _time_in(cell, physical.format, physical.years)
         zone = "Z" if physical.format.endswith("Z") else ""
         usual = _PLAIN_CLOCK if physical.kind == "time" else _PLAIN_TIME + zone
         read = f"strftime({time}, {quoted(usual)})"
@@ -79,24 +80,21 @@ def plain(cell: str, physical: PhysicalType) -> str:
     return f"CASE WHEN {is_gap} THEN {cell} WHEN {fits} THEN {number} ELSE {_UNREADABLE} END"
 
 
-def _time_in(cell: str, format: str) -> str:
+def _time_in(cell: str, format: str, years: tuple[int, int] | None) -> str:
     """Return the SQL of the time that a cell writes in a format; null if it is not in it."""
     if "%q" not in format:
         time = f"try_strptime({cell}, {quoted(format)})"
         if "%V" not in format:
-            return time
+            return in_years(time, years) if "%y" in format and years is not None else time
         # DuckDB reads week 53 of a year of 52 weeks as the first of the next year.
         week = f"TRY_CAST(regexp_extract({cell}, {quoted(week_pattern(format))}, 1) AS INTEGER)"
         return f"CASE WHEN week({time}) = {week} THEN {time} END"
     # DuckDB reads no quarters.
-    pattern = quarter_pattern(format)
-    parts = sorted(("year", "quarter"), key=lambda name: pattern.index(f"?P<{name}>"))
-    bare = re.sub(r"\?P<[a-z]+>", "", pattern)
-    year, quarter = (
-        f"regexp_extract({cell}, {quoted(bare)}, {parts.index(name) + 1})::INTEGER"
-        for name in ("year", "quarter")
+    pattern, *groups = quarter_groups(format)
+    year, quarter = (f"regexp_extract({cell}, {quoted(pattern)}, {group})::INTEGER" for group in groups)
+    return (
+        f"CASE WHEN {matches(cell, pattern)} THEN make_timestamp({year}, 3 * {quarter} - 2, 1, 0, 0, 0) END"
     )
-    return f"CASE WHEN {matches(cell, bare)} THEN make_timestamp({year}, 3 * {quarter} - 2, 1, 0, 0, 0) END"
 
 
 def formatted(column: RawColumn, physical: PhysicalType) -> NDArray[Any]:

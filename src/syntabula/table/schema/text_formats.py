@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from calendar import isleap
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -231,10 +232,11 @@ def resolution_of(format: str | None) -> str:
     return "quarter" if "%q" in format else "week" if "%V" in format else "month"
 
 
-def read_time(text: str, format: str) -> dt.datetime:
+def read_time(text: str, format: str, years: tuple[int, int] | None = None) -> dt.datetime:
     """Return the time that a text writes in a format, 1900-01-01 where it has no day; raises ValueError.
 
-    Of a month, a quarter or an ISO week it is the first day.
+    Of a month, a quarter or an ISO week it is the first day. A year of two digits is one of `years`, the first and the
+    last, if possible, and else from 1969 to 2068.
     """
     plain = format.replace("%-", "%")
     if "%q" in plain:
@@ -250,7 +252,29 @@ def read_time(text: str, format: str) -> dt.datetime:
             # Python reads week 53 of a year of 52 weeks as the first of the next year.
             raise ValueError
         return monday
-    return dt.datetime.strptime(text, plain)
+    time = dt.datetime.strptime(text, plain)
+    if "%y" not in plain or years is None:
+        return time
+    least, most = years
+    year = next((time.year + more for more in (0, -100, 100) if least <= time.year + more <= most), time.year)
+    is_leap_day = (time.month, time.day) == (2, 29)
+    return time.replace(year=year, day=28 if is_leap_day and not isleap(year) else time.day)
+
+
+def in_years(time: str, years: tuple[int, int]) -> str:
+    """Return the SQL of a time, in another century if its year is none of `years`, as `read_time` has it."""
+    within = f"BETWEEN {years[0]} AND {years[1]}"
+    return (
+        f"CASE WHEN year({time}) {within} THEN {time} WHEN year({time}) - 100 {within} THEN {time} - to_years(100) "
+        f"WHEN year({time}) + 100 {within} THEN {time} + to_years(100) ELSE {time} END"
+    )
+
+
+def quarter_groups(format: str) -> tuple[str, int, int]:
+    """Return `quarter_pattern` with groups that have no names, and which of them hold year and quarter, from 1."""
+    pattern = quarter_pattern(format)
+    year = 1 if pattern.index("?P<year>") < pattern.index("?P<quarter>") else 2
+    return re.sub(r"\?P<[a-z]+>", "", pattern), year, 3 - year
 
 
 def quarter_pattern(format: str) -> str:

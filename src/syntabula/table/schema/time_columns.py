@@ -71,7 +71,7 @@ class Date(Ordered):
         atoms: Days known to be frequent; each gets a code of its own. See `Numeric`.
         format: How text files write days, by directives of `strptime`, such as "%d/%m/%Y", "%-m/%-d/%Y" without leading
             zeros; "%Y-%m" or "%b-%Y" for months, "%Y-Q%q" for quarters and "%G-W%V" for weeks; ISO 8601 by default, which
-            is always read.
+            is always read. A year of two digits, %y, is one within the bounds, if possible.
         unique: Whether no two rows have the same value, as in a table with one row a day: days are then drawn without
             repetition, in their order, or for given rows in theirs.
 
@@ -149,7 +149,7 @@ class Date(Ordered):
     @property
     def stored(self) -> PhysicalType:
         """Stored type of days if the source has none."""
-        return PhysicalType("date", "DATE", format=self.format)
+        return PhysicalType("date", "DATE", format=self.format, years=_years(self))
 
     def points(self, values: NDArray[Any], kind: PhysicalKind) -> tuple[NDArray[Any], int, int]:
         """Return days or times as days since 1970-01-01, and how many were clipped; see `Ordered.points`."""
@@ -166,7 +166,7 @@ class Date(Ordered):
         Text is in the column's format or in ISO 8601.
         """
         if isinstance(value, str):
-            value = _in_format(value, self.format) or dt.datetime.fromisoformat(value)
+            value = _in_format(value, self.format, _years(self)) or dt.datetime.fromisoformat(value)
         if isinstance(value, dt.datetime):
             if value.tzinfo is not None or value.time() != dt.time():
                 raise ValueError
@@ -266,7 +266,9 @@ class Datetime(Ordered):
         """Stored type of times if the source has none."""
         name = "TIMESTAMP" if self.timezone is None else "TIMESTAMP WITH TIME ZONE"
         places = None if self.format is None else fraction_digits(self.resolution)
-        return PhysicalType("datetime", name, timezone=self.timezone, scale=places, format=self.format)
+        return PhysicalType(
+            "datetime", name, timezone=self.timezone, scale=places, format=self.format, years=_years(self)
+        )
 
     @property
     def in_words(self) -> str:
@@ -297,8 +299,8 @@ class Datetime(Ordered):
         if isinstance(value, str):
             text = value.strip()
             is_day = len(text) == _DAY_WRITTEN
-            if (value := _in_format(text, self.format)) is None and (
-                day := _in_format(text, day_part(self.format))
+            if (value := _in_format(text, self.format, _years(self))) is None and (
+                day := _in_format(text, day_part(self.format), _years(self))
             ):
                 value = day.date()
             if value is None:
@@ -331,12 +333,16 @@ def fraction_digits(resolution: str) -> int:
     return {"millisecond": 3, "microsecond": 6}.get(resolution, 0)
 
 
-def _in_format(text: str, format: str | None) -> dt.datetime | None:
+def _years(column: Date | Datetime) -> tuple[int, int]:
+    return column.lower.year, column.upper.year
+
+
+def _in_format(text: str, format: str | None, years: tuple[int, int]) -> dt.datetime | None:
     """Return the time that a text writes in a format; None if there is no format, or it is written differently."""
     if format is None:
         return None
     try:
-        return read_time(text.strip(), format)
+        return read_time(text.strip(), format, years)
     except ValueError:
         return None
 
