@@ -475,6 +475,14 @@ class TestConditions:
         # A share of .7 * (.95^150 - .95^250) = .0003 of the rows.
         assert 0 < release.probability({"stay": (150, 250)}) < 0.001
 
+    def test_what_no_tried_row_showed_has_an_error(self, release):
+        # No sum of eight and another number is zero, which only the rows that are tried show.
+        where = {"total": 0, "a": 8}
+        probability, error = release.probability_with_error(where)
+
+        assert probability == 0
+        assert 0 < error < 1e-4
+
     def test_missing_cells_can_be_asked_for(self, release):
         drawn = quietly(lambda: release.sample(50, where={"end": None}, seed=1))
 

@@ -57,7 +57,8 @@ def probability(rules: RowRules | None, codec: Codec, model: Model, where: objec
     within = _kept(_ruled(rules, codec, model, own, computed, stated))
     whole = _kept(_ruled(rules, codec, model, None, {}, {}))
     if not within or not whole:
-        return 0.0, 0.0
+        # That no row was kept does not show that none ever is: the error is as if one had been.
+        return 0.0, min(1.0, among / (_TRIED * whole)) if whole else among
     share = min(1.0, among * within / whole)
     relative = (error / among) ** 2 + sum((1 - kept) / (kept * _TRIED) for kept in (within, whole))
     return share, share * math.sqrt(relative)
