@@ -168,3 +168,32 @@ class TestNothingElse:
             assert bins.size == 4
             assert drawn.tolist() == atoms
             assert isinstance(bins, Bins)
+
+
+class TestOfCounts:
+    """Levels of noisy counts."""
+
+    STEPS = (Fraction(100), Fraction(10), Fraction(1))
+
+    def test_round_numbers_that_noise_hides_are_as_frequent_as_others(self) -> None:
+        found = Roundness.of_counts(self.STEPS, np.array([-60.0, 150, 2700, 0]), np.full(4, 200.0))
+
+        assert found is not None
+        # Of 100 numbers, one is a multiple of 100, nine others are of 10, and 90 are of neither.
+        assert found.shares == pytest.approx((0.01, 0.09, 0.9, 0))
+
+    def test_round_numbers_that_are_missing_clearly_stay_so(self) -> None:
+        found = Roundness.of_counts(self.STEPS, np.array([3.0, 150, 27_000, 0]), np.full(4, 200.0))
+
+        assert found is not None
+        assert found.shares[1] == 0
+
+    def test_finer_numbers_that_noise_hides_are_none(self) -> None:
+        found = Roundness.of_counts(self.STEPS, np.array([100.0, 900, 150, 0]), np.full(4, 200.0))
+
+        assert found is not None
+        # One in ten is expected of the coarser level beside 900 of the other.
+        assert found.shares == pytest.approx((0.1, 0.9, 0, 0))
+
+    def test_without_a_level_that_stands_out_there_is_none(self) -> None:
+        assert Roundness.of_counts(self.STEPS, np.array([3.0, 2, 1, 0]), np.full(4, 200.0)) is None

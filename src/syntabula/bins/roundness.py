@@ -127,6 +127,33 @@ class Roundness:
             raise SchemaError("a roundness needs one share of at least 0 for each step, and one more")
 
     @classmethod
+    def of_counts(
+        cls, steps: Sequence[Fraction], counts: NDArray[np.float64], hidden: NDArray[np.float64]
+    ) -> Roundness | None:
+        """Return the roundness by noisy counts of the levels; None if noise hides all.
+
+        The values of a level that noise hides are taken to be as frequent as those of the next finer one that it does
+        not, unless the count is too small for that: else no value of a column that is not round at all would be so.
+
+        Args:
+            steps: The steps of the levels.
+            counts: Number of values of each level, and last of those that are multiples of none.
+            hidden: Up to which count noise hides each.
+        """
+        shares = np.where(counts > hidden, counts, 0.0)
+        if not shares.any():
+            return None
+        each = 0.0
+        # Of the numbers between 0 and 1, so many are of each level.
+        densities = np.diff([float(1 / step) for step in steps], prepend=0.0)
+        for level in reversed(range(len(steps))):
+            if shares[level]:
+                each = shares[level] / densities[level]
+            elif counts[level] + hidden[level] >= each * densities[level]:
+                shares[level] = each * densities[level]
+        return cls(tuple(steps), tuple((shares / shares.sum()).tolist()))
+
+    @classmethod
     def of_lower_ends(cls) -> Roundness:
         """Return the distribution of which every bin has a single value, its lower end."""
         return cls((), (0.0,))

@@ -158,12 +158,12 @@ class CountedLevels:
                 hidden[level] = CLEAR * math.hypot(self.answer.sigma, atoms.deviation * math.sqrt(alike.size))
             apart[level] = np.maximum(alike - usual, 0.0).sum()
         for rest in (every - apart, every):
-            shares = np.where(rest[:-1] > hidden[:-1], rest[:-1], 0.0)
+            counted = rest[:-1].copy()
             if self.integer:
                 # Every integer is a multiple of the last step, which is 1; only noise says otherwise.
-                shares[-1] = 0.0
-            if shares.any():
-                return Roundness(self.steps, tuple((shares / shares.sum()).tolist()))
+                counted[-1] = 0.0
+            if (found := Roundness.of_counts(self.steps, counted, hidden[:-1])) is not None:
+                return found
         return None
 
     def _clear(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
