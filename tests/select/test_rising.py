@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
+from syntabula.models.base import MarginalModel
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
@@ -14,7 +18,7 @@ from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.select.rising import CHOOSE, MEASURE, TRENDS
+from syntabula.select.rising import CHOOSE, MEASURE, TRENDS, learn_trends
 from syntabula.select.spanning_tree import PAIRS, SpanningTree
 
 SIZE, RECORDS = 8, 10_000
@@ -135,3 +139,27 @@ def test_their_rounds_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts == sorted(parts)
     assert parts[-1] == 1
     assert MEASURE in dict(told)
+
+
+def test_trends_of_one_round_fit_together() -> None:
+    domain = Domain.from_sizes(dict.fromkeys("abcdefgh", SIZE), "abcdefgh")
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(0, SIZE, RECORDS).astype(np.uint8) for _ in range(4)]
+    table = EncodedTable(domain, (*columns, *columns))
+    asked = Curator(MemoryEngine(table), Ledger(Budget(epsilon=5.0, delta=1e-5)), SeededNoise(0))
+    measured = asked.measure([(c,) for c in domain.columns], share=Fraction(1, 2), step="columns")
+    model = PGM().over(domain).fit(measured)
+    sizes = []
+
+    def at_most_two(
+        model: MarginalModel, pairs: Sequence[Clique], held: Sequence[Clique], used: float
+    ) -> list[Clique]:
+        sizes.append(len(held) - len(measured))
+        return list(pairs) if sizes[-1] < 2 else []
+
+    learn_trends(
+        asked, model, measured, share=Fraction(1, 4), fitting=at_most_two, progress=lambda step, done: None
+    )
+
+    assert max(sizes) == 2
+    assert sum(e.step == MEASURE for e in asked.ledger.entries) == 2

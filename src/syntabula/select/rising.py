@@ -102,14 +102,18 @@ def learn_trends(
     asked = TrendCurator(curator, pairs, _scores(curator.domain, pairs, measured))
     found = list[Trend]()
     for number in range(_ROUNDS):
-        held = [m.clique for m in measured] + [t.clique for t in found]
-        possible = set(fitting(model, pairs, held, 1.0)) - {t.clique for t in found}
-        left = [i for i, pair in enumerate(pairs) if pair in possible]
+        left = list(range(len(pairs)))
         scores = asked.scores
         tables = zip(pairs, model.marginals(pairs), strict=True)
         believed = np.array([scores[first] @ table @ scores[second] for (first, second), table in tables])
         new = list[Trend]()
-        while left and len(new) < _AT_ONCE:
+        while len(new) < _AT_ONCE:
+            held = [*(m.clique for m in measured), *(t.clique for t in found + new)]
+            # Each trend makes the model larger, so that another one may no longer fit.
+            possible = set(fitting(model, [pairs[i] for i in left], held, 1.0)) - {t.clique for t in found}
+            left = [i for i in left if pairs[i] in possible]
+            if not left:
+                break
             chosen = asked.choose(believed, among=left, share=part, step=CHOOSE)
             trend = asked.measure(chosen, share=part, step=MEASURE)
             used += 2 * part
