@@ -41,7 +41,7 @@ from syntabula.privacy.noise import SeededNoise
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", PrivacyWarning)
     LOOSE = st.Budget.zcdp(400.0, 1e-5)
-    GRID, PURE_GRID = st.Budget(epsilon=60.0, delta=1e-4), st.Budget.pure(200.0)
+    GRID, PURE_GRID = st.Budget(epsilon=60.0, delta=1e-4), st.Budget.pure(10.0)
 PURE = st.Budget.pure(2.0)
 DISCRETIZERS = ["uniform", "quantile", "kmeans", "privtree"]
 
@@ -355,7 +355,7 @@ class TestFrequentValues:
             "seen": st.Datetime(*bounds, timezone=None, nullable=True),
             "paid": st.Date(*map(dt.datetime.date, bounds)),
         }
-        options = {"budget": PURE, "bins": 10, "preprocessing": st.Preprocessing(share=0.5)}
+        options = {"budget": st.Budget.pure(10.0), "bins": 10, "preprocessing": st.Preprocessing(share=0.5)}
 
         first = self.compared(frame, st.Schema(declared), tmp_path, options)
 

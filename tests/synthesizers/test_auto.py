@@ -160,7 +160,7 @@ class TestChoice:
         assert chosen(release) == "private-gsd"
         assert "margnet was left out, as it may take" in release.privacy.choice.reason
 
-    def test_haste_gets_mst(self) -> None:
+    def test_haste_gets_single_columns(self) -> None:
         records = {"evolved": Genetic(max_rows=50_000)}
         release = auto({"max_seconds": 0.15} | records).fit(sparse(), schema())
         slow_network = auto({"max_seconds": 0.1, "network": NeuralRows()} | records).fit(dense(), schema())
@@ -169,7 +169,7 @@ class TestChoice:
         assert "s, above 0.15" in release.privacy.choice.reason
         assert "margnet was left out, as it may take" in slow_network.privacy.choice.reason
         assert "private-gsd was left out, as it may take" in slow_network.privacy.choice.reason
-        assert [chosen(release), chosen(slow_network)] == ["mst", "mst"]
+        assert [chosen(release), chosen(slow_network)] == ["independent", "independent"]
 
     def test_little_memory_leaves_out_aim(self) -> None:
         release = auto(memory_mb=200.0).fit(sparse(), schema())
@@ -274,7 +274,7 @@ class TestCost:
             sparse(), schema()
         )
 
-        assert chosen(release) == "mst"
+        assert chosen(release) == "independent"
         assert WEIGH not in [line.step for line in release.privacy.lines]
 
 

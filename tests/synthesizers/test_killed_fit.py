@@ -27,7 +27,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked
 FRAME = pd.DataFrame({"a": [0, 1, 2] * 20, "b": [0, 1] * 30, "c": [1, 1, 0, 0] * 15})
 SCHEMA = st.Schema({name: st.Numeric(0, 2, integer=True) for name in FRAME})
 BUDGET = st.Budget.zcdp(0.5, 1e-5)
-WRITES = 9  # of MST on three columns: the run; one-way counts, two choices and pairs, each with its outcome
+WRITES = (
+    11  # of MST on three columns: the run; one-way counts, two choices and pairs twice, each with its outcome
+)
 
 
 def die() -> None:

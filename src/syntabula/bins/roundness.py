@@ -267,7 +267,8 @@ def multiples_at(places: NDArray[np.int64], step: Fraction, *, integer: bool) ->
 def levels_of(points: NDArray[Any], steps: Sequence[Fraction], *, integer: bool) -> NDArray[np.int64]:
     """Return the first of the steps that each point is a multiple of; their number for none, and one more for 0."""
     levels = np.full(points.size, len(steps), dtype=np.int64)
-    short = np.zeros(0) if integer else points.astype(np.float32)
+    with np.errstate(over="ignore"):
+        short = np.zeros(0) if integer else points.astype(np.float32)
     multiples = np.arange(points.size if integer else 0)
     for level, step in reversed(list(enumerate(steps))):
         if integer:
@@ -276,12 +277,12 @@ def levels_of(points: NDArray[Any], steps: Sequence[Fraction], *, integer: bool)
                 multiples = multiples[points[multiples] % int(step) == 0]
             levels[multiples] = level
             continue
-        near = multiples_at(
-            np.rint(points * float(step.denominator) / float(step.numerator)).astype(np.int64),
-            step,
-            integer=False,
-        )
+        # The largest floats are multiples of no step.
+        with np.errstate(over="ignore", invalid="ignore"):
+            places = np.rint(points * float(step.denominator) / float(step.numerator)).astype(np.int64)
+            near = multiples_at(places, step, integer=False)
+            near_short = near.astype(np.float32)
         # Numbers of 32 bits are round if they are the nearest to a round one.
-        levels[(near == points) | ((short == points) & (near.astype(np.float32) == short))] = level
+        levels[(near == points) | ((short == points) & (near_short == short))] = level
     levels[points == 0] = len(steps) + 1
     return levels

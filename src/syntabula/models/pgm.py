@@ -92,7 +92,7 @@ class PGM(MarginalModel):
     _held: JunctionTree | None = field(default=None, repr=False)
     _targets: Sequence[Target] = field(default=(), repr=False)
     _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
-    _trends: Sequence[Trend] = field(default=(), repr=False)
+    _trends: Sequence[Any] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         normalise(self, iterations=count(), tolerance=positive, max_memory_mb=megabytes, stop_at_noise=flag)

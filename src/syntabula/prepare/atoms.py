@@ -234,7 +234,9 @@ def above_noise(
         noise: The noise of the counts.
         integer: Whether points are integers.
     """
-    levels = levels_of(np.array(points, dtype=np.int64 if integer else np.float64), steps, integer=integer)
+    # Whole numbers beyond 64 bits stay whole.
+    kind: type = np.float64 if not integer else np.int64 if max(map(abs, points)) < 2**63 else object
+    levels = levels_of(np.array(points, dtype=kind), steps, integer=integer)
     sizes = np.bincount(levels)
     n_levels = np.count_nonzero(sizes)
     least = {

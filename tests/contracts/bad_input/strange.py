@@ -221,7 +221,9 @@ draw("a condition of a surrogate", lambda r, _: r.sample(5, where={"job": "\ud80
 draw("a condition of a huge number", lambda r, _: r.sample(5, where={"age": 10**400}), "'age'")
 draw("a condition of bytes", lambda r, _: r.sample(5, where={"job": b"cook"}), "'job'")
 draw("given and rows", lambda r, _: r.sample(5, given=FRAME[["job"]]), "given")
-draw("given and conditions", lambda r, _: r.sample(where={"age": 30}, given=FRAME[["job"]]), "given")
+draw(
+    "given and conditions of a column", lambda r, _: r.sample(where={"age": 30}, given=FRAME[["age"]]), "age"
+)
 draw(
     "given without columns",
     lambda r, _: r.sample(given=FRAME[[]]),
