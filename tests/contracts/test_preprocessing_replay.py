@@ -41,7 +41,7 @@ from syntabula.privacy.noise import SeededNoise
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", PrivacyWarning)
     LOOSE = st.Budget.zcdp(400.0, 1e-5)
-    GRID, PURE_GRID = st.Budget(epsilon=60.0, delta=1e-4), st.Budget.pure(10.0)
+    GRID, PURE_GRID = st.Budget(epsilon=60.0, delta=1e-4), st.Budget.pure(200.0)
 PURE = st.Budget.pure(2.0)
 DISCRETIZERS = ["uniform", "quantile", "kmeans", "privtree"]
 
@@ -341,7 +341,10 @@ class TestFrequentValues:
         assert events["find the frequent values of 'fee'"] is asked
         assert "find the roundness of 'hours'" in events
 
-    def test_nor_does_more_than_noise_by_days_and_times(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("budget", "n_seen"), [(st.Budget.pure(10.0), 4), (PURE, 2)], ids=["all", "hours and weekdays alone"]
+    )
+    def test_nor_does_more_than_noise_by_days_and_times(self, tmp_path, budget, n_seen):
         hours = np.arange(130) * 1001
         frame = pd.DataFrame(
             {
@@ -355,12 +358,12 @@ class TestFrequentValues:
             "seen": st.Datetime(*bounds, timezone=None, nullable=True),
             "paid": st.Date(*map(dt.datetime.date, bounds)),
         }
-        options = {"budget": st.Budget.pure(10.0), "bins": 10, "preprocessing": st.Preprocessing(share=0.5)}
+        options = {"budget": budget, "bins": 10, "preprocessing": st.Preprocessing(share=0.5)}
 
         first = self.compared(frame, st.Schema(declared), tmp_path, options)
 
         asked = [s.step for s in first.spends if "rhythm" in s.step]
-        assert asked.count("find the rhythm of 'seen'") == 4
+        assert asked.count("find the rhythm of 'seen'") == n_seen
         assert asked.count("find the rhythm of 'paid'") == 2
 
     @pytest.mark.filterwarnings("ignore::syntabula.errors.PrivacyWarning")

@@ -93,6 +93,7 @@ class PGM(MarginalModel):
     _targets: Sequence[Target] = field(default=(), repr=False)
     _possible: Mapping[Clique, BoolArray] = field(default_factory=dict, repr=False)
     _trends: Sequence[Any] = field(default=(), repr=False)
+    """Each a `Trend`, whose module is loaded where trends are learned."""
 
     def __post_init__(self) -> None:
         normalise(self, iterations=count(), tolerance=positive, max_memory_mb=megabytes, stop_at_noise=flag)
