@@ -1,4 +1,4 @@
-"""Whether a training with a budget went astray, and what of all that was paid for stands then.
+"""Whether a training went astray, and what of all that was paid for stands then.
 
 A learning rate that is too high leaves weights that are no numbers, or a network that draws a few codes alone. All that
 is looked at here was released: weights that follow from noisy gradients, rows that are drawn by public chance, and noisy
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from syntabula._memory import ran_out
-from syntabula.errors import TrainingWarning, warn_caller
+from syntabula.errors import TrainingError, TrainingWarning, warn_caller
 from syntabula.marginals.measurement import FloatArray, consistent_total, project_simplex
 from syntabula.models.base import Model
 from syntabula.models.bayesian_network import BayesianNetwork
@@ -59,12 +59,25 @@ def unless_astray(
         learning_rate: That it was trained at, for a warning.
         weighed: As for `is_astray`.
     """
-    # Of a few records noise is most of what there is, and rows may lie anywhere.
-    few = consistent_total(start.measured) < _FEWEST_RECORDS
-    if model is not None and not is_astray(model, {} if few else released_shares(start), weighed=weighed):
+    if model is not None and not is_astray(model, _expected_shares(start), weighed=weighed):
         return model
     warn_astray(learning_rate, "each column is drawn on its own, by its one-way marginal that was paid for")
     return BayesianNetwork().over(start.doors.domain).fit(start.measured)
+
+
+def check_not_astray(model: Model, start: OneWayStart, learning_rate: float) -> None:
+    """Raise a TrainingError if a model went astray that was trained without noise, so that nothing paid for is lost.
+
+    Args:
+        model: What training came to; rows that it draws are to have the one-way marginals.
+        start: Holds the one-way marginals.
+        learning_rate: That it was trained at.
+    """
+    if is_astray(model, _expected_shares(start)):
+        raise TrainingError(
+            "the training diverged: rows of the trained model are far from the table's one-way marginals; lower "
+            f"learning_rate, which is {learning_rate:g}"
+        )
 
 
 def released_shares(start: OneWayStart) -> dict[str, FloatArray]:
@@ -82,6 +95,15 @@ def warn_astray(learning_rate: float, instead: str) -> None:
             f"which is {learning_rate:g}, in another run, which needs a budget of its own"
         )
     )
+
+
+def _expected_shares(start: OneWayStart) -> dict[str, FloatArray]:
+    """Return the part of each code that rows are to have; none for a few records.
+
+    Of these, noise is most of what there is, and rows may lie anywhere.
+    """
+    few = consistent_total(start.measured) < _FEWEST_RECORDS
+    return {} if few else released_shares(start)
 
 
 def _gap(codes: np.ndarray, shares: FloatArray, *, weighed: bool) -> float:

@@ -12,7 +12,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model, check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
-from syntabula.record_models.astray import unless_astray
+from syntabula.record_models.astray import check_not_astray, unless_astray
 from syntabula.record_models.mean_embedding import TRAIN_GENERATOR, MeanEmbedding
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
@@ -84,5 +84,7 @@ class EmbeddingLearner:
         progress(TRAIN_GENERATOR, 1.0)
         if sums.sigma:
             model = unless_astray(model, start, self.model.learning_rate)
-        assert model is not None
+        else:
+            assert model is not None
+            check_not_astray(model, start, self.model.learning_rate)
         return start.restored(model), None
