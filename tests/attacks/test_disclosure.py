@@ -56,6 +56,24 @@ class TestScore:
                 error = np.std(outside, ddof=1) / np.sqrt(len(outside))
                 assert score.facts["standard_error"] == pytest.approx(error, abs=1e-6)
 
+    def test_of_few_models_that_ignore_the_table_is_what_chance_makes_it_and_of_a_copy_more(self):
+        class Ignoring(attacks.Self):
+            def fit(self, table, schema=None):
+                rng = np.random.default_rng(
+                    len(table.columns["x"].values) + int(table.columns["x"].values.sum() * 1e6)
+                )
+                frame = pd.DataFrame({"x": rng.random(4), "c": rng.choice(["a", "b"], 4)})
+                return super().fit(frame, SCHEMA)
+
+        of_nothing, of_a_copy = (
+            st.membership_disclosure(table(200), made, SCHEMA, n_shadows=10, n_draws=1, baselines=False)
+            for made in (Ignoring(), attacks.Self())
+        )
+
+        assert of_nothing.value == pytest.approx(of_nothing.facts["by_chance"], rel=0.3)
+        assert of_nothing.value > 0.1
+        assert of_a_copy.value > 1.3 * of_a_copy.facts["by_chance"]
+
     def test_some_records_can_be_scored_while_shadow_models_learn_all(self):
         given = {"n_shadows": 4, "n_draws": 1}
         every = attacks.record_disclosures(table(), attacks.Self(), SCHEMA, **given)

@@ -289,12 +289,14 @@ class TestResults:
     def test_disclosure_is_shown_with_its_scale(self):
         facts = {
             "metric": "mds", "value": 0.2, "direction": "lower", "baselines": {"SELF": 0.8, "HISTOGRAM": None},
-            "facts": {"shadows": 8, "standard_error": 0.03}, "note": "", "details": [],
+            "facts": {"shadows": 8, "standard_error": 0.03, "by_chance": 0.1}, "note": "", "details": [],
         }  # fmt: skip
 
         text = Page(report(people(40, 1), people(40, 2), attacks=Facts(facts)).html).text
 
-        assert re.search(r"mds 8 shadow models, standard error 0\.03 0\.2 lower SELF 0\.8", text)
+        assert re.search(
+            r"mds 8 shadow models, standard error 0\.03, by chance 0\.1 0\.2 lower SELF 0\.8", text
+        )
         assert "SELF copies the table" in text
 
     @pytest.mark.thorough

@@ -21,6 +21,9 @@ from syntabula.table.raw import RawTable
 from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
 
+_ASSIGNMENTS = 20
+"""Random ones, over which the score by chance is a mean."""
+
 
 def membership_disclosure(
     table: Any,
@@ -42,7 +45,8 @@ def membership_disclosure(
     A record's disclosure is |mean closeness with it - mean closeness without it|, where closeness is the
     distance to the nearest synthetic record; the score is the largest disclosure of any record. A synthesizer
     that ignores its data has a score of zero up to chance: with few shadow models the largest difference of
-    many records is well above zero, as the baselines show. The score is not private: protect it like the
+    many records is well above zero. What chance alone makes of it is the fact `by_chance`: the score of the same
+    synthetic tables if the halves are assigned to them at random. The score is not private: protect it like the
     table.
 
     Where the paper's formula and the authors' code differ (the formula takes the distance between nearest
@@ -70,8 +74,9 @@ def membership_disclosure(
         progress: Called with the name of a step and the fraction done.
 
     Returns:
-        The score; its facts include the mean and the 99th percentile over records, and the standard error of
-        the largest over shadow models (0 for two models, which cannot show it).
+        The score; its facts include the mean and the 99th percentile over records, the standard error of
+        the largest over shadow models (0 for two models, which cannot show it), which says nothing of the chance by
+        which that record is the largest, and the score by chance.
 
     Raises:
         ArgumentError: If a number is out of range, or the folder holds other results.
@@ -80,14 +85,14 @@ def membership_disclosure(
         MissingExtraError: If scikit-learn is not installed.
     """
     game = _game(table, synthesizer, schema, n_shadows, n_draws, seed, max_records)
-    records, errors, seconds = _disclosures(game, workers, folder, progress)
-    units = game.largest_of_units(records)
+    found = _disclosures(game, workers, folder, progress)
+    records, units = found.records, game.largest_of_units(found.records)
     scale: dict[Baseline, float] = {}
     if baselines:
         names: tuple[Baseline, ...] = ("SELF", "HALF", "HISTOGRAM")
         for name in names:
             known = replace(game, synthesizer=BASELINES[name]())
-            scale[name] = float(_disclosures(known, workers, None, _named(progress, name))[0].max())
+            scale[name] = float(_disclosures(known, workers, None, _named(progress, name)).records.max())
     return Score(
         metric="mds",
         value=float(records.max()),
@@ -99,8 +104,9 @@ def membership_disclosure(
             **({} if game.knowledge.kinds.unit is None else {"units": units.size}),
             "mean": float(units.mean()),
             "percentile_99": float(np.percentile(units, 99)),
-            "standard_error": float(errors[records.argmax()]),
-            "seconds_per_shadow": seconds,
+            "standard_error": float(found.errors[records.argmax()]),
+            "by_chance": found.by_chance,
+            "seconds_per_shadow": found.seconds,
         },
         baselines=scale,
     )
@@ -124,7 +130,7 @@ def record_disclosures(
     Arguments and errors are those of `membership_disclosure`.
     """
     game = _game(table, synthesizer, schema, n_shadows, n_draws, seed, max_records)
-    return _disclosures(game, workers, folder, progress)[0]
+    return _disclosures(game, workers, folder, progress).records
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -223,25 +229,55 @@ def _game(
     return game
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Disclosures:
+    """What shadow models say of records.
+
+    Attributes:
+        records: Disclosure of each [records].
+        errors: Its standard error over shadow models [records].
+        by_chance: The largest disclosure if halves are assigned to shadow models at random.
+        seconds: Per shadow model.
+    """
+
+    records: Floats
+    errors: Floats
+    by_chance: float
+    seconds: float
+
+
 def _disclosures(
     game: DisclosureGame,
     workers: int,
     folder: str | os.PathLike[str] | None,
     progress: Progress | None,
-) -> tuple[Floats, Floats, float]:
-    """Return each record's disclosure and its standard error, and the seconds per shadow model."""
+) -> _Disclosures:
     shadows = run_shadows(
         game, game.n_shadows, workers=workers, folder=folder, identity=game.identity, progress=progress
     )
-    members = game.members()[:, game.scored()]
-    half = game.n_shadows / 2
-    means, variances = [], []
-    for chosen in (members, ~members):
-        mean = np.where(chosen, shadows.values, 0).sum(axis=0) / half
-        squares = np.where(chosen, (shadows.values - mean) ** 2, 0).sum(axis=0)
-        means.append(mean)
-        variances.append(squares / max(half - 1, 1) / half)
-    return np.abs(means[0] - means[1]), np.sqrt(sum(variances)), float(np.median(shadows.seconds))
+    members, half = game.members()[:, game.scored()], game.n_shadows / 2
+    squares = [np.square(v - _mean(v, c)) for v, c in ((shadows.values, members), (shadows.values, ~members))]
+    variances = [_mean(s, c) / max(half - 1, 1) for s, c in zip(squares, (members, ~members), strict=True)]
+    rng = np.random.default_rng([game.seed, game.n_shadows, 0])
+    others = [
+        np.abs(_difference(shadows.values, rng.permutation(members))).max() for _ in range(_ASSIGNMENTS)
+    ]
+    return _Disclosures(
+        records=np.abs(_difference(shadows.values, members)),
+        errors=np.sqrt(sum(variances)),
+        by_chance=float(np.mean(others)),
+        seconds=float(np.median(shadows.seconds)),
+    )
+
+
+def _difference(values: Floats, members: Any) -> Floats:
+    """Return the mean with each record less that without it [records], of numbers [shadows, records]."""
+    return _mean(values, members) - _mean(values, ~members)
+
+
+def _mean(values: Floats, chosen: Any) -> Floats:
+    mean: Floats = np.where(chosen, values, 0).sum(axis=0) / chosen.sum(axis=0)
+    return mean
 
 
 def _named(progress: Progress | None, name: str) -> Progress | None:

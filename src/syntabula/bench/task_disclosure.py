@@ -30,7 +30,9 @@ def run(cell: Cell) -> Outcome:
         seed=cell.seed,
         baselines=False,
     )
-    facts = {name: score.facts[name] for name in ("standard_error", "records") if name in score.facts}
+    facts = {
+        name: score.facts[name] for name in ("standard_error", "by_chance", "records") if name in score.facts
+    }
     mean = float(score.facts["mean"])
     return Outcome(scores={"membership-disclosure": score.value, "mean-disclosure": mean}, facts=facts)
 
