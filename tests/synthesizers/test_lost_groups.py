@@ -65,7 +65,7 @@ def test_a_conditional_equality_warns_and_its_derivation_keeps_the_group() -> No
     frame.loc[~dead, "died"] = pd.NA
     number = st.Numeric(0, 999, integer=True)
     columns = {"left": number, "dead": st.Boolean(), "died": st.Numeric(0, 999, integer=True, nullable=True)}
-    equal = st.Rules(require=["dead = (died IS NOT NULL)", 'died IS NULL OR died = "left"'])
+    equal = st.Rules(require=["dead = (died IS NOT NULL)", 'NOT dead OR died = "left"'])
     derived = st.Rules(derive={"died": 'CASE WHEN dead THEN "left" END'})
 
     release = st.MST(epsilon=math.inf).fit(frame, st.Schema(columns, rules=equal))

@@ -9,6 +9,7 @@ import pytest
 from syntabula import Date, Numeric, Rules
 from syntabula.table.rules.checks import compiled
 from syntabula.table.rules.distances import Distance, holds_window, is_learned
+from syntabula.table.rules.placing import connected, placed
 from syntabula.table.rules.windows import Window
 from syntabula.table.schema.columns import Column
 
@@ -65,10 +66,66 @@ class TestWindows:
         assert not distances({"a": OPEN, "b": OPEN}, require=rule)
         assert [*distances({"a": OPEN, "b": OPEN}, require=rule, together=[["a", "b"]])] == ["b"]
 
-    def test_plain_comparisons_are_learned_as_before(self) -> None:
-        number = Numeric(0, 100, integer=True)
 
-        assert not distances({"a": STAYS, "b": STAYS, "m": number, "n": number}, require=["a <= b", "m <= n"])
+class TestPlainComparisons:
+    @pytest.mark.parametrize("rule", ["a <= b", "b >= a", "a is null or b is null or a <= b"])
+    def test_of_days_are_learned_as_orders(self, rule: str) -> None:
+        columns: dict[str, Column] = {"a": STAYS, "b": OPEN}
+
+        assert distances(columns, require=[rule]) == {"b": Distance(("a",), upwards=True)}
+
+    def test_that_exclude_equality_leave_out_no_distance(self) -> None:
+        (found,) = distances({"a": STAYS, "b": STAYS}, require=["a < b"]).values()
+
+        assert found.least is not None
+        assert 0 < found.least < DAY
+
+    def test_begin_with_a_column_that_is_complete(self) -> None:
+        assert distances({"a": OPEN, "b": STAYS}, require=["a <= b"]) == {
+            "a": Distance(("b",), upwards=False)
+        }
+        assert not distances({"a": OPEN, "b": OPEN}, require=["a <= b"])
+
+    def test_of_numbers_are_learned_in_orders_alone(self) -> None:
+        columns: dict[str, Column] = dict.fromkeys(("low", "open", "high"), Numeric(0, 100, integer=True))
+        rules = ["low <= open", "open <= high"]
+
+        assert not distances(columns, require=rules)
+        found = distances(columns, order=[["low", "high"], ["low", "open"]], require=rules)
+        assert found["high"].columns == ("low", "open")
+
+    def test_of_two_orders_make_them_one(self) -> None:
+        columns: dict[str, Column] = {"admitted": STAYS, "gone": STAYS, "begun": OPEN, "ended": OPEN}
+        orders = [["admitted", "gone"], ["begun", "ended"]]
+
+        # One cannot be learned from the other as long as nothing joins them.
+        assert [*distances(columns, order=orders)] == ["gone", "ended"]
+        found = distances(columns, order=orders, require=["begun >= admitted", "gone >= ended"])
+
+        assert found == {
+            "begun": Distance(("admitted",), upwards=True),
+            "ended": Distance(("begun",), upwards=True),
+            "gone": Distance(("admitted", "ended"), upwards=True),
+        }
+
+    def test_give_way_to_windows_that_are_learned(self) -> None:
+        columns: dict[str, Column] = {"a": OPEN, "b": STAYS, "c": OPEN}
+        rules = ["b between a and a + 30", "a <= c"]
+
+        assert distances(columns, require=rules) == distances(columns, require=rules[:1])
+
+
+def test_every_pair_is_in_order_wherever_placing_begins() -> None:
+    crown = [("a", "x"), ("a", "y"), ("b", "y"), ("b", "z"), ("c", "z"), ("c", "x"), ("x", "top")]
+
+    for anchor in "abcxyz":
+        found = placed(crown, [anchor], lambda name, place: True)
+
+        assert found is not None
+        ends = {(name, c) for name, place in found.items() if place is not None for c in place.columns}
+        assert all((first, last) in ends or (last, first) in ends for first, last in crown)
+    assert placed([("a", "b"), ("b", "a")], "ab", lambda name, place: True) is None
+    assert [*map(sorted, connected([*crown, ("m", "n")]))] == [sorted(crown), [("m", "n")]]
 
 
 def test_a_condition_that_distances_hold_is_known_to_be_learned() -> None:

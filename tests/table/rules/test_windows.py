@@ -50,6 +50,8 @@ class TestWindows:
             ("date_diff('hour', s, t) between 0 and 5", -1, 6),
             ("z - y <= interval 2 hour", None, 2),
             ("date_diff('hours', y, z) <= 5", None, 6),
+            ("b is null or b <= a + 30", None, 720),
+            ("a is null or b is null or (b >= a and b <= a + 30)", 0, 720),
         ],
     )
     def test_of_days_and_times_are_in_hours(self, text: str, least: int | None, most: int) -> None:
@@ -110,7 +112,8 @@ class TestWindows:
     @pytest.mark.parametrize(
         "text",
         [
-            "n + m <= 5", "2 * n - m <= 3", "n - m <= 3 or flag", "n * m <= 5", "a <= DATE '2021-01-01'",
+            "n + m <= 5", "2 * n - m <= 3", "n - m <= 3 or flag", "s is null or n - m <= 3",
+            "n is null or n - m <= 3 or flag", "n * m <= 5", "a <= DATE '2021-01-01'",
             "abs(n - m) <= 3", "b - a <> 3", "date_diff('month', a, b) <= 3", "n - m <= 'inf'::DOUBLE", "n - m <= NULL",
             "b <= a + to_days(2000000000)", "coalesce(b, a) <= a + 3", "flag",
         ],

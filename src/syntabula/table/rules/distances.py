@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from syntabula.errors import SchemaError
 from syntabula.table.rules.computed import bound_as_number
 from syntabula.table.rules.days_and_times import moved_by
+from syntabula.table.rules.placing import Place, connected, placed
 from syntabula.table.rules.rules import Rules
 from syntabula.table.rules.stated_windows import StatedWindows
 from syntabula.table.rules.windows import Window, are_comparable
@@ -72,14 +73,13 @@ def distances_of(rules: Rules, columns: Mapping[str, Column], windows: StatedWin
 
     The first order that names a column decides. An order is learned from its narrowest column on, or from one that is
     `unique`, in both directions: a distance from a wide one, such as from a day of birth to a stay in hospital, would
-    lead beyond the bounds of a narrow one. Where rules bound the distance, its bounds are theirs.
+    lead beyond the bounds of a narrow one. Orders and conditions of which this leaves some to chance are learned as
+    one, if they can be. Where rules bound the distance, its bounds are theirs.
 
     Raises:
         SchemaError: If orders form a cycle.
     """
-    found = in_orders(rules, columns)
-    for window in windows.near():
-        add_near(window, found, rules, columns)
+    found = _joined_orders(rules, columns, windows)
     learned = {name: distance for name, distance in found.items() if distance is not None}
     # What an order begins with may have become a distance after all that count from it.
     names = sorted_by_needs(learned, lambda n: learned[n].columns, _order_cycle)
@@ -104,8 +104,8 @@ def root_of(name: str, found: Mapping[str, Distance | None]) -> str:
 def is_learned(first: str, second: str, distances: Mapping[str, Distance]) -> bool:
     """Return whether neighbours in an order are in this order however they are drawn."""
     up, down = distances.get(second), distances.get(first)
-    return (up is not None and up.upwards and up.columns[-1] == first) or (
-        down is not None and not down.upwards and down.columns[0] == second
+    return (up is not None and up.upwards and first in up.columns) or (
+        down is not None and not down.upwards and second in down.columns
     )
 
 
@@ -114,9 +114,11 @@ def holds_window(window: Window, distances: Mapping[str, Distance], columns: Map
     for one in (window, window.turned()):
         for name, other, upwards in ((one.last, one.first, True), (one.first, one.last, False)):
             distance = distances.get(name)
-            if distance is not None and distance.columns == (other,) and distance.upwards is upwards:
+            if distance is not None and other in distance.columns and distance.upwards is upwards:
+                # From the nearest of several columns the distance is smaller than from any one of them.
+                most = distance.most if len(distance.columns) == 1 else None
                 moves = moved_by(columns[name], columns[other], upwards=upwards)
-                least, most = _moved((distance.least, distance.most), (-moves[0], -moves[1]))
+                least, most = _moved((distance.least, most), (-moves[0], -moves[1]))
                 own = Window(one.first, one.last, least, most)
                 return own.narrowed(one) == own
     return False
@@ -144,18 +146,88 @@ def _exact_end(content: Any) -> Fraction | None:
     return Fraction(numerator, denominator)
 
 
-def in_orders(rules: Rules, columns: Mapping[str, Column]) -> dict[str, Distance | None]:
-    """Return the distances of columns in orders; None for those that are learned as they are."""
+def _joined_orders(
+    rules: Rules, columns: Mapping[str, Column], windows: StatedWindows
+) -> dict[str, Distance | None]:
+    """Return the distances of columns in orders and windows; None for those that are learned as they are.
+
+    Orders are learned one by one, unless that leaves one or a condition to chance, and learning them together does not.
+    """
+    near = [*windows.near()]
+
+    def found_from(start: Mapping[str, Distance | None]) -> dict[str, Distance | None]:
+        found = in_orders(rules, columns, start)
+        for window in near:
+            add_near(window, found, rules, columns)
+        return found
+
+    listed = [_in_chain(chain, rules, columns) for chain in rules.order]
+    together = {pair for chain in listed for pair in combinations(chain, 2)}
+    neighbours = {pair for chain in listed for pair in pairwise(chain)}
+    named = {name for chain in listed for name in chain}
+    stated = {
+        pair
+        for pair in windows.orders()
+        if not isinstance(columns[pair[0]], Numeric) or named.issuperset(pair)
+        if any(_is_there(one, other, rules, columns) for one, other in (pair, pair[::-1]))
+    }
+
+    def is_learnable(name: str, place: Place) -> bool:
+        return any(
+            {(c, name), (name, c)} & together or _is_there(c, name, rules, columns) for c in place.columns
+        )
+
+    def held(found: Mapping[str, Distance | None]) -> set[frozenset[str]]:
+        learned = {name: distance for name, distance in found.items() if distance is not None}
+        ends = {frozenset((name, other)) for name, d in learned.items() for other in d.columns}
+        return ends & {frozenset((w.first, w.last)) for w in near} | {
+            frozenset(pair) for pair in neighbours | (stated - together) if is_learned(*pair, learned)
+        }
+
+    start: dict[str, Distance | None] = {}
+    best = found_from(start)
+    for group in connected(sorted(together | stated)):
+        anchors = sorted(
+            dict.fromkeys(n for n in columns if any(n in pair for pair in group)),
+            key=lambda n: (columns[n].nullable, *_preference(columns[n])),
+        )
+        if {frozenset(pair) for pair in group & (neighbours | (stated - together))} <= held(best):
+            continue
+        places = placed(group, anchors, is_learnable)
+        if places is not None:
+            new = {n: None if p is None else Distance(p.columns, p.upwards) for n, p in places.items()}
+            tried = found_from(start | new)
+            if held(tried) > held(best):
+                start, best = start | new, tried
+    return best
+
+
+def _in_chain(chain: Sequence[str], rules: Rules, columns: Mapping[str, Column]) -> list[str]:
+    """Return the columns of an order that are learned; none if their differences are too large to be."""
+    learned = [name for name in chain if name not in rules.derive]
+    return learned if _differ_within_64_bits([columns[n] for n in learned]) else []
+
+
+def in_orders(
+    rules: Rules, columns: Mapping[str, Column], start: Mapping[str, Distance | None] | None = None
+) -> dict[str, Distance | None]:
+    """Return the distances of columns in orders; None for those that are learned as they are.
+
+    Args:
+        rules: The rules.
+        columns: The columns of the schema.
+        start: Distances that are known already.
+    """
     before: dict[str, list[str]] = {}
-    found: dict[str, Distance | None] = {}
+    found = dict(start or {})
     for chain in rules.order:
         for first, second in pairwise(chain):
             before.setdefault(second, []).append(first)
     named = {*before, *(n for those in before.values() for n in those)}
     sorted_by_needs(named, lambda n: before.get(n, []), _order_cycle)
     for chain in rules.order:
-        learned = [name for name in chain if name not in rules.derive]
-        if not learned or not _differ_within_64_bits([columns[n] for n in learned]):
+        learned = _in_chain(chain, rules, columns)
+        if not learned:
             continue
         anchor = next((n for n in learned if n in found), None) or min(
             learned, key=lambda n: _preference(columns[n])

@@ -38,7 +38,8 @@ class Rules:
             A day and a time may be on the same day, whichever comes first; a condition compares a day as its midnight.
         require: Conditions that every row satisfies, such as `not (service = 'none' and extra <> 'none')`. A column that
             they keep within a window around another one, as `discharge <= admission + interval 30 day` and
-            `b - a between 0 and 10` do, is learned as its distance from it.
+            `b - a between 0 and 10` do, is learned as its distance from it; so is a day or time that they put after
+            another one, as `delivered >= ordered` does.
         together: Lists of nullable columns that are missing in the same rows, such as `[started, ended]`.
         provenance: Source of the rules: stated (`public`) or taken from the data (`observed`, which the guarantee does
             not cover).

@@ -94,6 +94,14 @@ class StatedWindows:
                 ends = [bound for bound in (window.least, window.most) if bound is not None]
                 yield window if sum(ends) >= 0 else window.turned()
 
+    def orders(self) -> Iterator[tuple[str, str]]:
+        """Yield pairs of columns of which the first one never comes after the second."""
+        for window in self.by_pair.values():
+            for one in (window, window.turned()):
+                if one.least is not None and one.least >= 0:
+                    yield one.first, one.last
+                    break
+
 
 def _width(column: Column) -> Fraction:
     assert isinstance(column, Ordered)

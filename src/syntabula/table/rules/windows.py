@@ -361,12 +361,29 @@ def _exact(value: int | float | Decimal) -> Fraction:
 
 
 def _conjuncts(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the conditions that must all hold."""
-    if node["type"] != "CONJUNCTION_AND":
-        yield node
+    """Yield the conditions that must all hold, without what they say of missing cells anyway."""
+    if node["type"] == "CONJUNCTION_AND":
+        for part in children_of(node):
+            yield from _conjuncts(part)
         return
-    for part in children_of(node):
-        yield from _conjuncts(part)
+    yield from _where_present(node) if node["type"] == "CONJUNCTION_OR" else [node]
+
+
+def _where_present(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the conditions that hold unless a column is missing, as `a IS NULL OR a <= b` says; else the node itself.
+
+    A comparison of a missing cell counts as satisfied as it is.
+    """
+    parts = [*children_of(node)]
+    absent = [part for part in parts if part["type"] == "OPERATOR_IS_NULL"]
+    others = [part for part in parts if part["type"] != "OPERATOR_IS_NULL"]
+    names, compared = set().union(*map(_names, absent)), [*_conjuncts(others[0])] if len(others) == 1 else []
+    plain = all(child["class"] == "COLUMN_REF" for part in absent for child in children_of(part))
+    return compared if compared and plain and all(names <= _names(part) for part in compared) else [node]
+
+
+def _names(node: dict[str, Any]) -> set[str]:
+    return {one["column_names"][-1] for one in _all(node) if one["class"] == "COLUMN_REF"}
 
 
 def _all(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
