@@ -261,6 +261,13 @@ STYLES: list[tuple[list[str], str, tuple[str, str | None]]] = [
     (["64.6 kg", "70.25 kg", "71 kg"], ",", ("DOUBLE", "1234.5 kg")),
     (["12km", "7km"], ",", ("BIGINT", "1234km")),
     (["12,50 EUR", "7,25 EUR"], ";", ("DOUBLE", "1234,50 EUR")),
+    (["12 345,50 EUR", "7,25 EUR"], ";", ("DOUBLE", "1 234,50 EUR")),
+    (["12,345.50 USD", "7.25 USD"], ",", ("DOUBLE", "1,234.50 USD")),
+    (["1 234 kg", "70 kg"], ",", ("BIGINT", "1 234 kg")),
+    (["CHF 7'342.44", "CHF 12.10", "CHF -5.00"], ",", ("DOUBLE", "CHF 1'234.50")),
+    (["EUR 1.234,50", "EUR 7,20"], ";", ("DOUBLE", "EUR 1.234,50")),
+    (["CHF 12.50", "USD 12.50"], ",", ("VARCHAR", None)),
+    (["EUR12", "EUR17"], ",", ("VARCHAR", None)),
     (["12 kg", "12 lb"], ",", ("VARCHAR", None)),
     (["12a", "12m"], ",", ("VARCHAR", None)),
     # Two signs, and numbers of telephones.

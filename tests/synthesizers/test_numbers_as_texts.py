@@ -149,7 +149,12 @@ def test_with_privacy_a_warning_says_how_to_declare_others() -> None:
         (r"\d{9}", False),
         (r"\d{2} bpm|\d{3} bpm", True),
         (r"\d{2} [A-Z]{2}", False),
+        (r"[A-Za-z]{2}\. \d{3}\.\d{2}|[A-Za-z]{2}\. \d,\d{3}\.\d{2}", True),
+        (r"R\$ \d{2},\d{2}", True),
+        (r"J\d{2}\.\d{2}", False),
+        (r"\d,\d{2},\d{3}|\d{2},\d{2},\d{3}", True),
         (r"INV-\d{7}", False),
+        (r"AB \d{3}", False),
         (None, False),
     ],
 )

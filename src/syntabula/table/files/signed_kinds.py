@@ -1,4 +1,4 @@
-"""Kinds of text cells that hold a number with a sign or unit, as 1.234,50 € or 70 kg, or with spaces between digits.
+"""Kinds of text cells that hold a number with a sign, code or unit, as 1.234,50 € or 70 kg, or spaces between digits.
 
 Each is a kind of the bare number in one style, so that a cell still has one kind, which depends on it alone.
 """
@@ -14,7 +14,7 @@ from syntabula.table.database import quoted
 from syntabula.table.files.declared_cells import matches
 from syntabula.table.files.number_kinds import KINDS
 from syntabula.table.raw import PhysicalType
-from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SPACES, UNITS, NumberFormat
+from syntabula.table.schema.text_formats import CODES, GROUPS, SHORTEST, SPACES, UNITS, NumberFormat
 
 _CURRENCIES = "$€£¥₹"
 _SIGNS = f"{_CURRENCIES}%"
@@ -31,6 +31,10 @@ _MEASURED = (
     "comma",
 )
 """Kinds of numbers that have a unit behind them: those without marks between groups of digits."""
+_MONEY = (*CODES, "kr", "zł", "Kč")
+"""Units behind which numbers may have any marks between groups of digits."""
+_OF_MONEY = (("\u00a0", "\u00a0"), ("\u202f", "\u00a0"), ("\u202f", "\u202f"), ("'", " "))
+"""Characters between groups of digits of money, each with the space that is written before the unit."""
 _OF_AMOUNT = "-[0-9]+|[0-9]{4,5}|[0-9]{7}"
 """Codes in groups of three digits have six, such as postal codes, eight or more, such as telephones, and no sign."""
 
@@ -40,7 +44,7 @@ class Style:
     """What numbers of a column have around and between their digits.
 
     Attributes:
-        prefix: Sign of a currency before each, or nothing.
+        prefix: Sign or code of a currency before each, or nothing.
         group: Character between groups of digits, if it is neither a point nor a comma; or nothing.
         suffix: Sign or unit behind each, or nothing.
     """
@@ -63,7 +67,15 @@ def _styles() -> Iterable[tuple[Style, tuple[str, ...]]]:
         if space in ("", " ") or sign in "€%":
             yield Style(suffix=space + sign), KINDS
     for unit, space in product(UNITS, ("", " ")):
-        yield Style(suffix=space + unit), _MEASURED
+        yield Style(suffix=space + unit), KINDS if unit in _MONEY else _MEASURED
+    for unit in UNITS:
+        yield Style(group=" ", suffix=f" {unit}"), _JOINED
+    for unit, (group, space) in product(_MONEY, _OF_MONEY):
+        yield Style(group=group, suffix=space + unit), _JOINED
+    for code in CODES:
+        yield Style(prefix=f"{code} "), KINDS
+        for group in ("'", " "):
+            yield Style(prefix=f"{code} ", group=group), _JOINED
     for suffix, group in product(("", *(f"{space}€" for space in SPACES)), GROUPS):
         yield Style(group=group, suffix=suffix), _JOINED
 
@@ -104,8 +116,10 @@ def case(cell: str, tests: Mapping[str, str], places: Mapping[str, int]) -> str:
     """
     spaces, groups = "".join(SPACES), re.escape("".join(GROUPS))
     digits, sign = f"[0-9][0-9.,{groups}]*", "[+-]?"
-    units = "|".join(UNITS)
-    written = f"{sign}[{_CURRENCIES}] ?{sign}{digits}|{sign}{digits}[{spaces}]?([{_SIGNS}]|{units})?"
+    units, codes = "|".join(UNITS), "|".join(CODES)
+    written = (
+        f"{sign}([{_CURRENCIES}] ?|({codes}) ){sign}{digits}|{sign}{digits}[{spaces}]?([{_SIGNS}]|{units})?"
+    )
     # A number without its digits shows the style.
     shape = f"regexp_replace(regexp_replace({cell}, '[+-]', '', 'g'), '[0-9.,]+', '1', 'g')"
     for group in GROUPS:
@@ -146,7 +160,9 @@ def are_amounts(physical: PhysicalType) -> bool:
     return (
         form.fixed_places is not None
         and not form.group
-        and bool({*form.prefix, *form.suffix} & {*_CURRENCIES})
+        and bool(
+            {*form.prefix, *form.suffix, form.prefix.strip(), form.suffix.strip()} & {*_CURRENCIES, *CODES}
+        )
     )
 
 

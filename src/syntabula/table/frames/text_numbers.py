@@ -15,7 +15,7 @@ from syntabula.table.new_keys import FEW_VALUES
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.numeric import MOST_TEXTS, Numeric
 from syntabula.table.schema.schema import Schema, undeclared
-from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SIGN, SIGN_OR_UNIT, SPACES
+from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SIGN_OR_CODE, SIGN_OR_UNIT, SPACES
 
 _GROUPS, _SPACES = "".join(GROUPS), "".join(SPACES)
 _GROUPED = re.compile(rf"[1-9][0-9]{{0,2}}([{_GROUPS}][0-9]{{3}})+([.,][0-9]*)?([eE][+-]?[0-9]+)?")
@@ -29,7 +29,7 @@ _SURELY = 150
 _WORDS = {"#N/A", "<NA>", "N/A", "NA", "n/a", "NULL", "null", "None", "-", "--", "ND", "n.d."}
 """Texts that stand for a missing number, but are not empty."""
 _NUMBER = re.compile(
-    rf"(?P<first>[+-]?)(?P<prefix>({SIGN} ?)?)(?P<second>[+-]?)"
+    rf"(?P<first>[+-]?)(?P<prefix>{SIGN_OR_CODE}?)(?P<second>[+-]?)"
     rf"(?P<digits>[0-9.]([0-9.,{_GROUPS}]*[0-9])?\.?([eE][+-]?[0-9]+)?)(?P<suffix>([{_SPACES}]?{SIGN_OR_UNIT})?)"
 )
 
@@ -136,7 +136,7 @@ class _Style:
     """What the numbers of a column have around and between their digits.
 
     Attributes:
-        prefix: Sign of a currency before each, or nothing.
+        prefix: Sign or code of a currency before each, or nothing.
         group: Character between groups of digits that only some libraries read, or nothing.
         suffix: Sign of a currency or percent, or unit, behind each, or nothing.
     """

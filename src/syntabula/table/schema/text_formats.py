@@ -14,20 +14,23 @@ from syntabula.errors import SchemaError
 
 SIGN = "[$€£¥₹%]"
 """Regular expression of a sign of a currency or percent."""
+CODES = ("CHF", "EUR", "GBP", "USD")
+"""Codes of currencies that are looked for before numbers; a declared format may have others."""
+SIGN_OR_CODE = rf"({SIGN} ?|({'|'.join(CODES)})[ \u00a0])"
+"""Regular expression of what may be before a number."""
 GROUPS = ("'", " ", "\u00a0", "\u202f")
 """Characters between groups of digits other than points and commas; French programs write spaces that break no line."""
 SPACES = ("", " ", "\u00a0", "\u202f")
 """What may be between a number and a sign behind it."""
 UNITS = (
     "kg", "g", "mg", "t", "lb", "lbs", "oz", "km", "m", "cm", "mm", "mi", "ft", "in", "l", "ml", "h", "min", "s", "ms",
-    "d", "°C", "°F", "kW", "kWh", "MWh", "km/h", "mph", "m²", "bpm", "kcal", "GB", "MB", "EUR", "USD", "GBP", "CHF",
-    "kr", "zł", "Kč",
+    "d", "°C", "°F", "kW", "kWh", "MWh", "km/h", "mph", "m²", "bpm", "kcal", "GB", "MB", *CODES, "kr", "zł", "Kč",
 )  # fmt: skip
 """Units that are looked for behind numbers; a declared format may have others."""
 SIGN_OR_UNIT = f"({SIGN}|{'|'.join(sorted(UNITS, reverse=True))})"
 _UNIT = r"(?:[^\W\d_]|[°/]){1,9}"
 _PICTURE = re.compile(
-    rf"(?P<prefix>({SIGN} ?)?)1(?P<group>[,.{''.join(GROUPS)}]?)234"
+    rf"(?P<prefix>({SIGN} ?|[A-Z]{{3}}[ \u00a0])?)1(?P<group>[,.{''.join(GROUPS)}]?)234"
     rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>([{''.join(SPACES)}]?({SIGN}|{_UNIT}))?)"
 )
 SHORTEST = "1234.5"
@@ -42,7 +45,7 @@ class NumberFormat:
     """The form of a number in text.
 
     Attributes:
-        prefix: Currency sign before the number, or nothing.
+        prefix: Sign or code of a currency before the number, or nothing.
         group: Character between groups of three digits, or nothing.
         mark: Decimal mark; nothing if whole numbers alone are written.
         places: Which decimals are written: "5" as many as needed, "50" always two, "500" three, "0" at least one.
@@ -104,10 +107,9 @@ class NumberFormat:
         """Regular expression of the cells that are read: signs of currency, groups and decimals may be left out."""
         group = rf"[0-9]{{1,3}}({re.escape(self.group)}[0-9]{{3}})+|" if self.group else ""
         decimals = rf"({re.escape(self.mark)}[0-9]*)?" if self.mark else ""
-        before, after = (
-            rf"({re.escape(sign.strip())} ?)?" if sign else "" for sign in (self.prefix, self.suffix)
-        )
-        after = f"([{''.join(SPACES)}]?{after})?" if after else ""
+        space = f"[{''.join(SPACES)}]?"
+        before = f"({re.escape(self.prefix.strip())}{space})?" if self.prefix else ""
+        after = f"({space}({re.escape(self.suffix.strip())} ?)?)?" if self.suffix else ""
         return rf"[+-]?{before}[+-]?({group}[0-9]+){decimals}{after}"
 
 
