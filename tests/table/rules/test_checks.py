@@ -59,8 +59,17 @@ def test_a_rule_that_does_not_fit_its_columns_is_refused():
         ({"derive": {"total": "a + 21"}}, "derive for column 'total': no value that was computed over"),
         ({"derive": {"a": "b / 0"}}, "derive for column 'a': no value that was computed over"),
         (
-            {"derive": {"s": "CASE WHEN a > 2 THEN 'z' ELSE 'X' END"}, "require": ["a >= 0"]},
+            {"derive": {"s": "CASE WHEN a > 2 THEN lower('Z') ELSE lower('W') END"}, "require": ["a >= 0"]},
             "bounds or categories",
+        ),
+        (
+            {"derive": {"s": "CASE WHEN a > 2 THEN 'x' ELSE coalesce(NULL, 'Y') END"}},
+            "derive for column 's': 'Y' is no category of column 's'; did you mean 'y'?",
+        ),
+        ({"require": ["a > 2 or s in ('x', 'xx')"]}, "'xx' is no category of column 's'; did you mean 'x'?"),
+        (
+            {"require": ["not ('none' = s and a > 2)"]},
+            "'none' is no category of column 's'; correct it, or list it",
         ),
         (
             {"require": ["a > 10"]},
@@ -155,3 +164,9 @@ def test_an_order_is_learned_from_its_narrowest_column_in_both_directions():
     unique = Date(dt.date(1900, 1, 1), DAY, unique=True)
     changed = Schema({"birth": unique, "left": left}, rules=Rules(order=[["birth", "left"]]))
     assert changed.compiled_rules.distances == {"left": Distance(("birth",), upwards=True)}
+
+
+def test_texts_beside_an_open_column_may_be_unlisted():
+    columns = COLUMNS | {"s": Categorical(["x"], open=True)}
+
+    assert Schema(columns, rules=Rules(require=["s <> 'rare' or a > 2"])).compiled_rules is not None

@@ -18,6 +18,7 @@ from syntabula.table.rules.days_and_times import in_order
 from syntabula.table.rules.distances import Distance, distances_of, holds_window, is_learned, sorted_by_needs
 from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
+from syntabula.table.rules.named_categories import check_categories
 from syntabula.table.rules.probes import tried_values
 from syntabula.table.rules.rules import Rules
 from syntabula.table.rules.stated_windows import StatedWindows
@@ -87,8 +88,10 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
     required = [Condition(text, _read(f"require {_short(text)}", text, columns)) for text in rules.require]
     for name, expression in derived.items():
         _check_usable(f"derive for column {name!r}", expression.columns, columns)
+        check_categories(f"derive for column {name!r}", expression, columns, computes=name)
     for condition in required:
         _check_usable(f"require {_short(condition.rule)}", condition.expression.columns, columns)
+        check_categories(f"require {_short(condition.rule)}", condition.expression, columns)
     derived = _in_order(derived, lambda name: derived[name].columns, _derived_cycle)
     _check_types(derived, required, columns)
     windows = StatedWindows.of(columns, {c.rule: c.expression for c in required}, derived)
