@@ -244,7 +244,7 @@ class TestLines:
             "noisy counts, kept from 555.7; delta 1.1e-08; standard deviation 98.76",
         ]
 
-    def test_sums_in_fine_steps_are_said_with_what_a_record_adds(self) -> None:
+    def test_sums_in_fine_steps_and_many_counts_are_said_with_what_a_record_adds(self) -> None:
         ledger, pure = Ledger(Budget(1.0, 1e-5)), Ledger(Budget.pure(1.0))
         ledger.spend(GaussianEvent(sigma=5.4e6, l2_sensitivity_squared=2**40, cells=78), step="sum")
         pure.spend(LaplaceEvent(scale=9e7, l1_sensitivity=2**24, cells=78), step="sum")
@@ -252,10 +252,16 @@ class TestLines:
         (gaussian,), (laplace,) = lines_of(ledger), lines_of(pure)
 
         assert gaussian.mechanism == (
-            "numbers in fine steps over all records, none sampled, which one record, or unit, moves by at most L2 length "
-            "1.049e+06; discrete Gaussian noise, standard deviation 5.4e+06"
+            "counts or sums of all records, none sampled; one record, or unit, moves them together by at most L2 length "
+            "1.049e+06, in steps of the noise; discrete Gaussian noise, standard deviation 5.4e+06"
         )
-        assert "at most L1 length 1.678e+07; discrete Laplace noise, scale 9e+07" in laplace.mechanism
+        assert "at most L1 length 1.678e+07, in steps of the noise; discrete Laplace" in laplace.mechanism
+        # A record adds one to a count of each of 1,500 marginals.
+        pure = Ledger(Budget.pure(1.0))
+        pure.spend(LaplaceEvent(scale=2e4, l1_sensitivity=1_500, cells=9_000), step="measure")
+        assert lines_of(pure)[0].mechanism.startswith(
+            "counts or sums of all records, none sampled; one record"
+        )
 
     def test_pure_and_exact_steps_are_named_too(self) -> None:
         pure, none = Ledger(Budget.pure(2.0)), Ledger(Budget.none())

@@ -42,7 +42,7 @@ _THRESHOLD_STEP = 1e-9
 """Relative precision of the smallest threshold."""
 _DIGITS = 4
 _FINE = 1024
-"""Steps of one record from which on an answer is no count, which a record moves by some units at most."""
+"""Steps from which on it is said how far one record moves an answer: some counts it moves by a few units at most."""
 _ROUNDING = 1e-9
 _NO_PURE_COST = "Gaussian noise has no cost in pure differential privacy; use Laplace noise, or a delta"
 
@@ -283,12 +283,12 @@ RULES: dict[type[Event], Rule] = {
 
 
 def _moved_by(length: float, norm: str) -> str:
-    """Say how far one record moves what is counted in fine steps, without which its noise tells nothing."""
+    """Say how far one record moves sums in fine steps, or many counts, without which their noise tells nothing."""
     if length < _FINE:
         return ""
     return (
-        "numbers in fine steps over all records, none sampled, which one record, or unit, moves by at most "
-        f"{norm} length {shown_above(length, _DIGITS)}; "
+        "counts or sums of all records, none sampled; one record, or unit, moves them together by at most "
+        f"{norm} length {shown_above(length, _DIGITS)}, in steps of the noise; "
     )
 
 
