@@ -437,7 +437,7 @@ class TestOutputs:
         assert run("synth", "people.csv", "-s", "schema.yaml", "-o", "results.csv", "--force").code == 6
 
     def test_an_unknown_format_is_exit_2_before_any_spending(self, folder, run, no_fit):
-        assert run(*WITH_SCHEMA, "-o", "out.xlsx").code == 2
+        assert run(*WITH_SCHEMA, "-o", "out.ods").code == 2
 
     def test_no_output_may_replace_an_input_or_another_output(self, folder, run, no_fit):
         for words in [("-o", "people.csv"), ("--save", "out.csv"), ("--save", "schema.yaml")]:

@@ -184,9 +184,7 @@ ARGUMENTS = {
     "an unknown command": Bad(2, ("sinth",), ("sinth", "t.csv")),
     "a plan without table and schema": Bad(2, ("schema",), ("plan",)),
     "a plan of a wrong number of rows": Bad(2, ("rows",), ("plan", "-s", "s.yaml", "--assume-rows=-1")),
-    "a table in an unknown format": Bad(
-        2, ("out.xlsx",), ("synth", "t.csv", "-s", "s.yaml", "-o", "out.xlsx")
-    ),
+    "a table in an unknown format": Bad(2, ("out.ods",), ("synth", "t.csv", "-s", "s.yaml", "-o", "out.ods")),
     "a schema in an unknown format": Bad(2, ("s.txt",), ("schema", "t.csv", "-o", "s.txt")),
     "the table as output": Bad(2, ("t.csv",), ("synth", "t.csv", "-s", "s.yaml", "-o", "t.csv", "--force")),
 }

@@ -285,7 +285,7 @@ def saved_nowhere(folder: Path) -> None:
 
 
 def written_in_no_format(folder: Path) -> None:
-    st.Independent(epsilon=8.0, seed=1).fit(table(), SCHEMA).sample_to(folder / "x.xlsx", 5)
+    st.Independent(epsilon=8.0, seed=1).fit(table(), SCHEMA).sample_to(folder / "x.ods", 5)
 
 
 def wrong_rows(folder: Path) -> None:

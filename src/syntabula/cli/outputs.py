@@ -113,11 +113,22 @@ def check_rows(rows: int | None, out: Path) -> None:
         )
 
 
-def check_table_file(path: Path, encoding: str | None = None) -> None:
-    """Refuse a file name whose format is unknown, or has no such encoding, before anything is spent."""
-    from syntabula.table.files.formats import file_format
+def check_table_file(path: Path, encoding: str | None = None, *, rows: int | None = None) -> None:
+    """Refuse a file name whose format is unknown, has no such encoding, or holds not so many rows, before a spend."""
+    from syntabula.table.files.formats import MOST_SHEET_ROWS, output_format
 
-    kind = file_format(path)
+    kind = output_format(path)
+    if kind.container == "xlsx":
+        from syntabula._extras import require_installed
+
+        require_installed("openpyxl", "excel")
+        require_installed("pandas", "excel")
+        if rows is not None and rows > MOST_SHEET_ROWS:
+            raise CommandError(
+                f"a sheet of {str(path)!r} holds at most {MOST_SHEET_ROWS:,} rows, and --rows is {rows:,}; ask for "
+                "fewer, or write CSV or Parquet",
+                Exit.ARGUMENTS,
+            )
     if encoding is not None and kind.container in ("csv", "tsv"):
         from syntabula.table.files.encodings import check_writable
 

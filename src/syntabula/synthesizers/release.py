@@ -254,9 +254,9 @@ class Release:
 
     def _format(self, file: str | os.PathLike[str]) -> Origin:
         """Return the types that columns have in a file; raises ArgumentError if its suffix is unknown."""
-        from syntabula.table.files.formats import file_format
+        from syntabula.table.files.formats import output_format
 
-        return self.stored_in(file_format(file).container)
+        return self.stored_in(output_format(file).container)
 
     def sample_columns(
         self,

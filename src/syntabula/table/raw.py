@@ -99,7 +99,7 @@ def joined_beside(columns: Sequence[RawColumn]) -> RepeatedTexts | None:
 PhysicalKind = Literal[
     "boolean", "integer", "float", "decimal", "text", "date", "datetime", "time", "duration", "other"
 ]
-Container = Literal["pandas", "polars", "pyarrow", "csv", "tsv", "parquet", "arrow", "jsonl"]
+Container = Literal["pandas", "polars", "pyarrow", "csv", "tsv", "parquet", "arrow", "jsonl", "xlsx"]
 DELIMITERS = ",;\t|"
 """Characters that may separate the cells of delimited text."""
 TEXT_FORMATS: tuple[Container, ...] = ("csv", "tsv", "jsonl")

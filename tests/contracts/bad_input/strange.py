@@ -257,7 +257,7 @@ draw(
     "age",
     error=(ArgumentError, SchemaError),
 )
-draw("a file of no format", lambda r, f: r.sample_to(f / "out.xlsx", 5), ".xlsx")
+draw("a file of no format", lambda r, f: r.sample_to(f / "out.ods", 5), ".ods")
 draw("a file without a suffix", lambda r, f: r.sample_to(f / "out", 5), "out")
 draw("a file that is a number", lambda r, _: r.sample_to(5, 5), "path", "5")
 draw("a file that is a folder", lambda r, f: r.sample_to(f, 5), f"{''}", error=(ArgumentError, DataError))

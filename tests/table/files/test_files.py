@@ -187,7 +187,7 @@ class TestRoundTrips:
 
 class TestPaths:
     def test_other_suffixes_are_refused_with_those_supported(self, tmp_path: Path) -> None:
-        for name in ["t.xlsx", "t.parquet.gz", "t.csv.bz2", ".csv"]:
+        for name in ["t.xls", "t.parquet.gz", "t.csv.bz2", ".csv"]:
             for action in (read_table, lambda p: write_table({"x": texts("a")}, p)):
                 with pytest.raises(ArgumentError, match=r"\.parquet"):
                     action(tmp_path / name)

@@ -1,7 +1,8 @@
-"""Excel workbooks are read by pandas, and refused in a sentence where its library is absent."""
+"""Excel workbooks are read and written by pandas and openpyxl, and refused in a sentence where these are absent."""
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import syntabula as st
 from syntabula.cli.console import Exit
 from syntabula.cli.main import main
-from syntabula.errors import ArgumentError, DataError, MissingExtraError, ResourceError
+from syntabula.errors import DataError, MissingExtraError, ResourceError
 from syntabula.table.files import workbooks
 from syntabula.table.read import read
 
@@ -155,10 +156,74 @@ def test_one_that_is_larger_than_the_memory_left_is_refused(
         read(workbook(tmp_path))
 
 
-def test_none_is_written(tmp_path: Path) -> None:
+def test_rows_are_written_as_cells_of_their_kind(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    schema = st.Schema(
+        {
+            "n": st.Numeric(1, 3, integer=True),
+            "x": st.Numeric(0.25, 0.25, nullable=True),
+            "c": st.Categorical(("=1+1",)),
+            "flag": st.Boolean(),
+            "day": st.Date(dt.date(2024, 1, 31), dt.date(2024, 1, 31)),
+            "old": st.Date(dt.date(1850, 1, 31), dt.date(1850, 1, 31), format="%d.%m.%Y"),
+            "at": st.Datetime(dt.datetime(2024, 1, 31, 5), dt.datetime(2024, 1, 31, 5), resolution="second"),
+            "zoned": st.Datetime(dt.datetime(2024, 7, 1), dt.datetime(2024, 7, 1), timezone="Europe/Paris"),
+            "clock": st.Time(dt.time(9, 30), dt.time(9, 30)),
+        }
+    )
+    day, at = pd.Timestamp("2024-01-31"), pd.Timestamp("2024-01-31 05:00")
+    real = pd.DataFrame({"n": [1, 2, 3], "x": [0.25, None, 0.25], "c": "=1+1", "flag": [True, False, True]})
+    real = real.assign(day=day, old=dt.date(1850, 1, 31), at=at, clock=dt.time(9, 30))
+    real["zoned"] = pd.Timestamp("2024-07-01", tz="Europe/Paris")
+    release = st.Independent(epsilon=math.inf, seed=0).fit(real, schema)
+
+    release.sample_to(tmp_path / "t.xlsx", 60, seed=1)
+
+    names, *rows = openpyxl.load_workbook(tmp_path / "t.xlsx").active.iter_rows()
+    assert [cell.value for cell in names] == [*schema.columns]
+    assert len(rows) == 60
+    assert {cell.value for cell, *_ in rows} == {1, 2, 3}
+    assert {row[1].value for row in rows} == {0.25, None}
+    assert (rows[0][2].value, rows[0][2].data_type) == ("=1+1", "s")
+    assert {row[3].value for row in rows} == {True, False}
+    assert [cell.value for cell in rows[0][4:]] == [
+        day.to_pydatetime(), "1850-01-31", at.to_pydatetime(), "2024-07-01T00:00:00+02:00", dt.time(9, 30),
+    ]  # fmt: skip
+    assert rows[0][4].number_format == "yyyy-mm-dd"
+    assert read(tmp_path / "t.xlsx").n_rows == 60
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("a\x01", "control characters"), ("a" * 32_768, "32,767 characters")]
+)
+def test_what_no_cell_holds_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    pytest.importorskip("openpyxl")
+    release = st.Independent(epsilon=5.0, seed=0).fit(
+        pd.DataFrame({"c": [text] * 50}), st.Schema({"c": st.Categorical((text,))})
+    )
+
+    with pytest.raises(DataError, match=f"column 'c' has a text .*{said}"):
+        release.sample_to(tmp_path / "t.xlsx", 5)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_more_rows_than_a_sheet_holds_are_refused_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("openpyxl")
+    out = str(tmp_path / "out.xlsx")
+
+    code = main(["synth", str(tmp_path / "none.csv"), "--epsilon", "1", "--rows", "1048576", "-o", out])
+
+    assert code == Exit.ARGUMENTS
+    assert "holds at most 1,048,575 rows" in capsys.readouterr().err
+
+
+def test_without_its_library_none_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
     release = st.Independent(epsilon=5.0, seed=0).fit(
         FRAME[["n"]], st.Schema({"n": st.Numeric(1, 3, integer=True)})
     )
 
-    with pytest.raises(ArgumentError, match=r"\.xlsx can be read, but not written"):
+    with pytest.raises(MissingExtraError, match=r'pip install "syntabula\[excel\]"'):
         release.sample_to(tmp_path / "t.xlsx", 5)

@@ -67,7 +67,7 @@ def sample(
     number, of = _part(part, parts)
     check_rows(rows, out)
     if of is None:
-        check_table_file(out)
+        check_table_file(out, rows=rows)
         check_outputs({"--out": out}, inputs=(release, given), force=force)
     else:
         check_parts(out, number, of, force=force)

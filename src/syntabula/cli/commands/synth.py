@@ -77,7 +77,7 @@ def synth(
     request = replace(request.for_table(table), seed=seed, journal=journal, resume=resume)
     check_rows(rows, out)
     schema = request.schema()
-    check_table_file(out, None if schema is None else schema.encoding)
+    check_table_file(out, None if schema is None else schema.encoding, rows=rows)
     if rows is not None and schema is not None:
         from syntabula.table.schema.schema import check_number
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from syntabula._files import whole_file
 from syntabula._memory import memory_for
 from syntabula.errors import DataError, SyntabulaError
-from syntabula.table.files.formats import FileFormat, check_readable, file_format
+from syntabula.table.files.formats import FileFormat, check_readable, file_format, output_format
 from syntabula.table.frames.conform import conform
 from syntabula.table.raw import Dialect, Origin, PhysicalType, RawColumn, RawTable, check_names
 
@@ -87,8 +87,9 @@ def write_table(
     Delimited text follows RFC 4180, in the dialect and encoding of the origin, or else UTF-8: missing cells are empty,
     the empty string is "", booleans are true and false unless a schema spells them otherwise, numbers are as short as
     possible (12.5, not 12.50), dates and times follow ISO 8601, zoned times with the offset of their zone, unless a
-    schema declares another format. Parquet and Arrow files keep the types of the origin; in Parquet, categories become
-    plain text, and zones are noted as Arrow's libraries do if pyarrow is installed, or else become UTC.
+    schema declares another format. Workbooks hold one sheet. Parquet and Arrow files keep the types of the origin;
+    in Parquet, categories become plain text, and zones are noted as Arrow's libraries do if pyarrow is installed, or
+    else become UTC.
 
     Args:
         columns: Columns in order, of one length.
@@ -101,7 +102,7 @@ def write_table(
     Raises:
         ArgumentError: If the suffix is not supported.
         DataError: If the file cannot be written; the old file is unchanged.
-        MissingExtraError: If an Arrow file is asked for and pyarrow is not installed.
+        MissingExtraError: If an Arrow file is asked for and pyarrow is not installed, or a workbook and openpyxl is not.
     """
     write_pieces([columns], path, origin, neutralise_formulas=neutralise_formulas)
 
@@ -124,7 +125,7 @@ def write_pieces(
         origin: See `write_table`.
         neutralise_formulas: See `write_table`.
     """
-    kind = file_format(path)
+    kind = output_format(path)
     physical = origin.physical if origin is not None else {}
     with memory_for(f"write {os.fspath(path)!r}"), _target(path) as temporary:
         # Not a generator expression, which would keep a piece while the next is made.
@@ -149,6 +150,11 @@ def _write(
         from syntabula.table.frames.arrow_tables import write_arrow
 
         write_arrow(pieces, path)
+        return
+    if kind.container == "xlsx":
+        from syntabula.table.files.workbooks import write_workbook
+
+        write_workbook(pieces, path)
         return
     from syntabula.table.files import duckdb_writing
 

@@ -24,6 +24,8 @@ _SUFFIXES: dict[str, Container] = {
     ".ipc": "arrow",
 }
 _COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
+MOST_SHEET_ROWS = 2**20 - 1
+"""Rows that a sheet of a workbook holds below the names of its columns."""
 SUPPORTED = (
     ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, or .arrow, .feather or .ipc"
 )
@@ -56,11 +58,16 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
         compression = _COMPRESSED[suffixes.pop()]
     container = _SUFFIXES.get(suffixes[-1]) if suffixes else None
     if container is None or (compression != "none" and container not in TEXT_FORMATS):
-        also = "; .xlsx can be read, but not written" if suffixes[-1:] == [".xlsx"] else ""
+        also = "; .xlsx is read and written alone" if suffixes[-1:] == [".xlsx"] else ""
         if shown.startswith("/dev/") or (not_a_file(shown) or "a folder") != "a folder":
             also = ". It is a pipe or a device, whose name shows no format; give a file, such as table.csv"
         raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}{also}")
     return FileFormat(container, compression)
+
+
+def output_format(path: str | os.PathLike[str]) -> FileFormat:
+    """Return the format that a table is written in, a workbook too; raises as `file_format`."""
+    return FileFormat("xlsx", "none") if is_workbook(path) else file_format(path)
 
 
 def check_readable(path: str, *, once: bool = False) -> None:

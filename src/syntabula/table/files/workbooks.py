@@ -1,21 +1,27 @@
-"""The first sheet of an Excel workbook, read by pandas."""
+"""The first sheet of an Excel workbook, read by pandas and written row by row."""
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import os
+from collections.abc import Iterable, Mapping
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from syntabula._extras import require
 from syntabula._memory import above_limit, available_bytes, memory_for
 from syntabula.errors import DataError, ResourceError
-from syntabula.table.files.formats import check_readable
-from syntabula.table.raw import RawTable, check_names
+from syntabula.table.files.formats import MOST_SHEET_ROWS, check_readable
+from syntabula.table.raw import Origin, RawColumn, RawTable, check_names
 
 MOST_UNPACKED = 2**30
 """Bytes of a workbook's parts, unpacked: a million rows of some thirty columns, which take minutes to read."""
 _MEMORY_PER_BYTE = 3
 """Bytes of memory for each of these, as measured on tables of numbers and texts."""
+_LONGEST_CELL = 32_767
+_FIRST_YEAR = 1900
+"""Workbooks count days from the beginning of this year."""
 
 
 def read_workbook(path: str | os.PathLike[str]) -> RawTable:
@@ -69,3 +75,83 @@ def _check_unpacked(place: str) -> None:
             f"{place!r} holds {above_limit(unpacked / 2**20, limit / 2**20)} for workbooks, when unpacked; save "
             "its sheet as CSV or Parquet, which need less memory"
         )
+
+
+def write_workbook(pieces: Iterable[Mapping[str, RawColumn]], path: str) -> None:
+    """Write the pieces of a table as the only sheet of a workbook, its first row the names of the columns.
+
+    Numbers, flags, days and times are cells of their own kind, and texts are texts even if they begin like a formula.
+    Times with a zone and days before 1900, which no cell can hold, are texts.
+
+    Raises:
+        DataError: If there are more rows than a sheet holds, or a text that no cell can hold.
+        MissingExtraError: If pandas or openpyxl is not installed.
+    """
+    require("pandas", "excel")
+    workbook = require("openpyxl", "excel").Workbook(write_only=True)
+    sheet = _Sheet(workbook.create_sheet("Sheet1"))
+    try:
+        sheet.append(pieces)
+    finally:
+        # Also after an error, or the end of the program would complain of a file left open.
+        sheet.sheet.close()
+    workbook.save(path)
+
+
+class _Sheet:
+    """A sheet that is written row by row."""
+
+    def __init__(self, sheet: Any) -> None:
+        self.sheet = sheet
+        self._cell_of = require("openpyxl.cell", "excel").WriteOnlyCell
+        self._illegal = require("openpyxl.utils.exceptions", "excel").IllegalCharacterError
+
+    def append(self, pieces: Iterable[Mapping[str, RawColumn]]) -> None:
+        """Append the names of columns and the rows of all pieces."""
+        from syntabula.table.frames.frames import to_frame
+
+        n_rows = 0
+        for place, columns in enumerate(pieces):
+            frame = to_frame(columns, Origin("pandas", {}))
+            if not place:
+                self.sheet.append([self._cell(name, name) for name in columns])
+            n_rows += len(frame)
+            if n_rows > MOST_SHEET_ROWS:
+                raise DataError(
+                    f"a sheet of a workbook holds at most {MOST_SHEET_ROWS:,} rows; draw fewer, or write CSV or Parquet"
+                )
+            cells = [_values(frame[name], raw) for name, raw in columns.items()]
+            for row in zip(*cells, strict=True):
+                self.sheet.append([self._cell(value, name) for name, value in zip(columns, row, strict=True)])
+
+    def _cell(self, value: Any, name: str) -> Any:
+        """Return what is appended for a value; a cell of its own for a text, which would else be read as a formula."""
+        if isinstance(value, dt.datetime):
+            is_held = value.tzinfo is None and value.year >= _FIRST_YEAR
+            return dt.datetime.combine(value.date(), value.time()) if is_held else value.isoformat()
+        if isinstance(value, dt.date) and value.year < _FIRST_YEAR:
+            return value.isoformat()
+        if not isinstance(value, str):
+            return value
+        if len(value) > _LONGEST_CELL:
+            raise DataError(
+                f"column {name!r} has a text of more than {_LONGEST_CELL:,} characters, which no cell of a workbook "
+                "holds; write CSV or Parquet"
+            )
+        try:
+            cell = self._cell_of(self.sheet, value)
+        except self._illegal:
+            raise DataError(
+                f"column {name!r} has a text with control characters, which no cell of a workbook holds; write CSV or "
+                "Parquet"
+            ) from None
+        cell.data_type = "s"
+        return cell
+
+
+def _values(series: Any, raw: RawColumn) -> list[Any]:
+    """Return the values of a column as Python's own, None where they are missing."""
+    values: list[Any] = series.astype(object).where(~raw.missing, None).tolist()
+    if raw.physical.kind == "date":
+        return [value.date() if isinstance(value, dt.datetime) else value for value in values]
+    return values

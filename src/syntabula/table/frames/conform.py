@@ -100,14 +100,14 @@ def undeclared_types(
     """Return how a library or file format stores the undeclared columns of a table: as the original did.
 
     Texts have the format that was found for what they say. Pandas, which reads workbooks too, has no type for days, so
-    that text files hold its times as days where all are days.
+    that text files and workbooks hold its times as days where all are days.
 
     Args:
         origin: Their stored types in the original.
         columns: Their domains, as they were found.
         container: The library or file format.
     """
-    without_days = origin.container == "pandas" and container in TEXT_FORMATS
+    without_days = origin.container == "pandas" and container in (*TEXT_FORMATS, "xlsx")
     return {n: _written_as(p, columns[n], without_days=without_days) for n, p in origin.physical.items()}
 
 
