@@ -347,9 +347,11 @@ class TestNotes:
             assert isinstance(column, Numeric)
             assert any("declare it categorical" in note for note in notes) is noted
 
-    def test_numbers_with_a_decimal_comma_are_pointed_out(self):
-        column, notes = draft_one(raw("text", [f"{i},5" for i in range(50)] * 2))
+    def test_numbers_with_a_decimal_comma_are_numbers_and_padded_ones_pointed_out(self):
+        column, _ = draft_one(raw("text", [f"{i},5" for i in range(50)] * 2))
+        assert column == observed(Numeric, 0.5, 49.5, decimals=1, format="1234,5")
 
+        column, notes = draft_one(raw("text", [f"0{i},5" for i in range(50)] * 2))
         assert isinstance(column, Identifier)
         assert "decimal comma" in notes[0]
 

@@ -35,7 +35,7 @@ from syntabula.table.files.signed_kinds import are_amounts, bare_kinds
 from syntabula.table.frames.text_times import TextTimes
 from syntabula.table.parts.text_parts import TextParts
 from syntabula.table.raw import PhysicalType
-from syntabula.table.schema.text_formats import GROUPS, NumberFormat
+from syntabula.table.schema.text_formats import NumberFormat
 
 _TIMES = ("date", "datetime", "time")
 _OPEN = (
@@ -121,8 +121,9 @@ def find_times(
 ) -> dict[str, PhysicalType]:
     """Find the columns of a data frame whose texts are days or times, with the formats of these; see `find_types`.
 
-    Numbers with a sign, such as 12 %, no library reads, so they are found too. Plain numbers and flags among texts stay
-    texts: a library that reads them has left these as texts on purpose.
+    Numbers with a sign, such as 12 %, or with a decimal comma or marks between groups of digits, such as 1.234,50, no
+    library reads, so they are found too. Plain numbers and flags among texts stay texts: a library that reads them has
+    left these as texts on purpose.
     """
     found = {
         name: find_type(name, texts.cell_kinds(name), share=share, ledger=ledger, noise=noise)
@@ -132,11 +133,9 @@ def find_times(
 
 
 def _is_in_style(physical: PhysicalType) -> bool:
-    """Return whether a type is of numbers with something around or between their digits but points and commas."""
-    if physical.kind not in ("integer", "float") or physical.format is None:
-        return False
-    form = NumberFormat.of(physical.format)
-    return bool(form.prefix or form.suffix or form.group in GROUPS)
+    """Return whether a type is of numbers with more around or between their digits than a point before decimals."""
+    is_number = physical.kind in ("integer", "float")
+    return is_number and physical.format is not None and not NumberFormat.of(physical.format).is_usual
 
 
 def find_type(

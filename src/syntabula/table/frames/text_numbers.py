@@ -15,7 +15,14 @@ from syntabula.table.new_keys import FEW_VALUES
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.numeric import MOST_TEXTS, Numeric
 from syntabula.table.schema.schema import Schema, undeclared
-from syntabula.table.schema.text_formats import GROUPS, SHORTEST, SIGN_OR_CODE, SIGN_OR_UNIT, SPACES
+from syntabula.table.schema.text_formats import (
+    GROUPS,
+    SHORTEST,
+    SIGN_OR_CODE,
+    SIGN_OR_UNIT,
+    SPACES,
+    NumberFormat,
+)
 
 _GROUPS, _SPACES = "".join(GROUPS), "".join(SPACES)
 _GROUPED = re.compile(rf"[1-9][0-9]{{0,2}}([{_GROUPS}][0-9]{{3}})+([.,][0-9]*)?([eE][+-]?[0-9]+)?")
@@ -89,7 +96,7 @@ def _as_numbers(name: str, table: RawTable) -> RawColumn | None:
     if len(beside) > MOST_TEXTS or len(present) - len(beside) <= FEW_VALUES:
         return None
     style = _Style.of(present.difference(beside))
-    if style is None or (not beside and style.is_plain):
+    if style is None:
         return None
     position = {text: place for place, text in enumerate(beside, 1)}
     held = np.array([position.get(text, 0) for text in bare])[texts.places]
@@ -105,7 +112,7 @@ def _as_numbers(name: str, table: RawTable) -> RawColumn | None:
         # Another mark than that between groups is before decimals.
         decimal_comma = any("," in text for text in plain_texts)
     physical = reader.types(("integer", "float"), decimal_comma=decimal_comma).get(name)
-    if physical is None:
+    if physical is None or (not beside and style.is_plain and _is_usual(physical)):
         return None
     column = reader.typed({name: physical}).columns[name]
     return replace(
@@ -113,6 +120,11 @@ def _as_numbers(name: str, table: RawTable) -> RawColumn | None:
         physical=replace(physical, format=style.format(physical)),
         beside=RepeatedTexts.placed(["", *beside], held) if beside else None,
     )
+
+
+def _is_usual(physical: PhysicalType) -> bool:
+    """Return whether libraries read such numbers, so that one that left them as texts did so on purpose."""
+    return physical.format is None or NumberFormat.of(physical.format).is_usual
 
 
 def _has_groups_by_point(numbers: Collection[str]) -> bool:
