@@ -64,6 +64,19 @@ class TestKinds:
         column, _ = draft_one(raw("integer", [2**53 + 1 + 3 * i for i in range(30)] + [2**53 + 1]))
         assert column == observed(Numeric, 2**53 + 1, 2**53 + 88, integer=True)
 
+    def test_numbers_of_rows_of_any_name_are_keys_and_those_like_accounts_are_noted(self):
+        numbers = [10 * i + j for i in range(20) for j in range(9)]
+        column, _ = draft_one(raw("integer", numbers))
+        assert column == observed(Identifier, integer=True)
+        for values, noted in [
+            ([70_000 + 37 * n + n % 5 for n in numbers], True),
+            ([700 + 3 * n + n % 2 for n in range(90)], False),
+            ([70_000 + 37 * (n // 2) for n in numbers], False),
+        ]:
+            column, notes = draft_one(raw("integer", values))
+            assert isinstance(column, Numeric)
+            assert any("if it is a key, such as the number of an account" in note for note in notes) is noted
+
     def test_days_and_moments_are_read_off(self):
         column, _ = draft_one(raw("date", [0, 364, None]))
         assert isinstance(column, Date)

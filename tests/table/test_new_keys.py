@@ -144,3 +144,20 @@ def test_so_do_noisy_counts(epsilon: float) -> None:
     assert drawn["row_id"].tolist() == [*range(1, len(drawn) + 1)]
     assert drawn["visit_id"].isna().mean() == pytest.approx(0.2, abs=0.05)
     assert drawn["visit_id"].dropna().between(10**5, 10**6 - 1).all()
+
+
+def test_without_privacy_numbers_of_rows_of_any_name_are_keys() -> None:
+    rng = np.random.default_rng(0)
+    kept = np.sort(rng.choice(np.arange(1, 1_101), 1_000, replace=False))
+    frame = pd.DataFrame({"line": kept, "pay": rng.choice(9_000, 1_000, replace=False), "age": kept // 20})
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = st.Independent(epsilon=np.inf, seed=0).fit(frame)
+
+    assert {name: column.kind for name, column in release.schema.columns.items()} == {
+        "line": "identifier",
+        "pay": "numeric",
+        "age": "numeric",
+    }
+    assert release.sample(seed=0)["line"].is_unique

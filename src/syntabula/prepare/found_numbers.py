@@ -21,7 +21,7 @@ from syntabula.table.clock_numbers import (
     TELLING_NUMBERS,
     are_clock_times,
 )
-from syntabula.table.new_keys import DIGITS, how_many_differ, pattern_of_digits
+from syntabula.table.new_keys import DIGITS, are_numbers_of_rows, how_many_differ, pattern_of_digits
 from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import Identifier, Numeric, Time
 
@@ -80,6 +80,19 @@ def whole_number_key(
     return Identifier(
         integer=True, pattern=pattern, distinct=distinct, nullable=found.has_missing, provenance="private"
     )
+
+
+def exact_row_numbers(
+    raw: SearchedColumn, points: Points, curator: Curated, number: Numeric, *, share: Fraction, step: str
+) -> Identifier | None:
+    """Return an identifier if numbers of any name differ in all rows, and leave out few within the bounds found.
+
+    Without privacy only: values that are known exactly would else come out again, and not all differ.
+    """
+    found = repeats(raw, curator, share=share, step=step)
+    if found.n_distinct() is not None or not are_numbers_of_rows(found.first, number.lower, number.upper):
+        return None
+    return whole_number_key(raw, points, curator, share=share, step=step)
 
 
 def _pattern_of_most(digits: NoisyVector, most_stored: float) -> str | None:

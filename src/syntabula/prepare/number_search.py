@@ -16,6 +16,7 @@ from syntabula.prepare.found_numbers import (
     UNNAMED_SHARE,
     clock_number,
     exact_clock_number,
+    exact_row_numbers,
     may_be_clock_number,
     unnamed_clock_number,
     whole_number_key,
@@ -82,8 +83,7 @@ class NumberSearch:
             clock = exact_clock_number(
                 self.name, *self._whole_points(), self._curator, share=share, step=self.step
             )
-            if clock is not None:
-                return clock
+            return clock or self._number_or_row_number(share)
         else:
             return self._number_or_clock(share)
         return self._whole(share)
@@ -104,6 +104,15 @@ class NumberSearch:
             return number
         self.beyond.pop(self.name)
         return clock
+
+    def _number_or_row_number(self, share: Fraction) -> Column:
+        number = self._whole(share)
+        points, _ = self._whole_points()
+        key = exact_row_numbers(self.raw, points, self._curator, number, share=share, step=self.step)
+        if key is None:
+            return number
+        self.beyond.pop(self.name)
+        return key
 
     def _whole_points(self) -> tuple[Points, int]:
         return self.raw.points(Numeric(*self._limits(), integer=True))

@@ -22,6 +22,7 @@ from syntabula.table import day_numbers
 from syntabula.table.clock_numbers import are_clock_times
 from syntabula.table.coding.levels import MOST_DECIMALS, are_rounded, bounds_around
 from syntabula.table.draft_numbers import (
+    note_of_accounts,
     note_of_amounts,
     note_of_codes,
     note_of_missing_code,
@@ -35,6 +36,7 @@ from syntabula.table.key_names import REMEDY, is_key_name, is_of_persons
 from syntabula.table.new_keys import (
     FEW_VALUES,
     MANY_VALUES,
+    are_numbers_of_rows,
     identifier_of,
     key_of_units,
     number_key_of,
@@ -308,7 +310,7 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
         return Categorical(labels, nullable=nullable, provenance="observed"), None
     if are_clock_times(name, distinct):
         return Time(format=AS_NUMBER, nullable=nullable, provenance="observed"), _CLOCK_NUMBERS
-    if distinct.size == values.size and (is_key_name(name) or high - low + 1 == values.size):
+    if distinct.size == values.size and (is_key_name(name) or are_numbers_of_rows(values.size, low, high)):
         key = number_key_of(values, nullable=nullable, provenance="observed")
         by = "running numbers" if key.pattern is None else "new numbers of as many digits"
         return key, (
@@ -316,7 +318,7 @@ def _whole(name: str, values: NDArray[Any], nullable: bool) -> tuple[Column, str
             "learn it"
         )
     note = note_of_missing_code(distinct) or note_of_codes(distinct.size, values.size, high - low)
-    note = note or note_of_step(distinct)
+    note = note or note_of_step(distinct) or note_of_accounts(values, distinct.size)
     return Numeric(low, high, integer=True, nullable=nullable, provenance="observed"), note
 
 

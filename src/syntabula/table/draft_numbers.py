@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.table.files.signed_kinds import are_amounts
-from syntabula.table.new_keys import FEW_VALUES
+from syntabula.table.new_keys import FEW_VALUES, number_of_digits
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.text_formats import NumberFormat
 
 MOST_CODES = 200
 """Numbers with at most this many distinct values may be codes, if each occurs often and gaps lie between them."""
+
+_LEAST_ACCOUNTS, _DIGITS_OF_ACCOUNTS = 50, 5
+"""So many whole numbers that differ, and have as many digits each, may be keys."""
 
 _SURELY = math.log(10**6)
 
@@ -77,6 +80,21 @@ def note_of_step(distinct: NDArray[Any], decimals: int | None = 0) -> str | None
     return (
         "holds multiples of one number alone, such as tens or quarters; if that is known, declare the number as `step` "
         "(and no decimals), so that no others come out"
+    )
+
+
+def note_of_accounts(values: NDArray[Any], n_distinct: int) -> str | None:
+    """Return a note if whole numbers [n] look like keys that were given out: all differ, and have as many digits."""
+    digits = number_of_digits(values)
+    if (
+        n_distinct < values.size
+        or n_distinct < _LEAST_ACCOUNTS
+        or not (digits == max(int(digits[0]), _DIGITS_OF_ACCOUNTS)).all()
+    ):
+        return None
+    return (
+        "differs in every row, and all numbers have as many digits; if it is a key, such as the number of an account, "
+        "declare it as {kind: identifier, integer: true}, so that no real one comes out"
     )
 
 

@@ -24,6 +24,12 @@ MANY_VALUES = 1000
 SPARE_KEYS = 10
 """A pattern with fewer keys than so many times the rows is nearly filled: `distinct` then says that keys come again."""
 
+_LEAST_NUMBERED = 50
+"""So few different numbers without gaps may be so by chance."""
+
+_GAPS = 1.25
+"""Numbers of records leave out at most a fifth of those between the first and the last one."""
+
 _MOST_DIGITS = 18
 _POWERS = 10 ** np.arange(_MOST_DIGITS + 1, dtype=np.int64)
 
@@ -33,6 +39,12 @@ def hardly_repeat(n_distinct: int, n_cells: int) -> bool:
     if n_distinct == n_cells:
         return n_cells > FEW_VALUES
     return n_distinct > MANY_VALUES and n_distinct > n_cells / 2
+
+
+def are_numbers_of_rows(n_values: float, lower: float, upper: float) -> bool:
+    """Return whether so many different whole numbers within bounds number records, as 1, 2, 4 do: few are left out."""
+    width = upper - lower + 1
+    return width == n_values or (n_values >= _LEAST_NUMBERED and width <= _GAPS * n_values)
 
 
 def how_many_differ(
