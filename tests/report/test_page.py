@@ -355,6 +355,25 @@ class TestResults:
         assert "No release was given" not in text
         assert "never come out: 1 of 3 of 'job'" in text
 
+    @pytest.mark.thorough
+    def test_keys_that_the_release_made_anew_are_not_compared(self):
+        n = 2_400
+        real = people(n, 1)[["age"]].assign(
+            street=[f"street {i % 1_100}" for i in range(n)], town=[f"town {i % 600}" for i in range(n)]
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            release = syntabula.Independent(epsilon=1.0, seed=1).fit(real)
+        drawn = release.sample(n, seed=1)
+
+        made_anew = report(real, drawn, release=release).overview
+
+        kinds = {name: column.kind for name, column in release.schema.columns.items()}
+        assert kinds["street"] == kinds["town"] == "identifier"
+        # A town is one of few values, so that losing it counts.
+        assert "Not compared, as their values are made up: street." in made_anew
+        assert any("differs most beyond chance is town:" in sentence for sentence in made_anew)
+
     def test_the_release_of_another_table_is_refused(self):
         real = people(60, 1)
         schema = syntabula.Schema({"age": syntabula.Numeric(17, 90, integer=True)})

@@ -31,8 +31,11 @@ from syntabula.report.results import (
 )
 from syntabula.table.draft import whole_schema
 from syntabula.table.frames.text_numbers import with_texts_read
+from syntabula.table.new_keys import MANY_VALUES
+from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema.schema import as_schema
+from syntabula.table.schema.columns import Identifier
+from syntabula.table.schema.schema import Schema, as_schema
 
 if TYPE_CHECKING:
     from syntabula.synthesizers.release import Release
@@ -108,7 +111,8 @@ def make_report(
         target: Column to predict, for utility scores.
         schema: Which columns are numeric, categorical, times or identifiers; inferred from the real table
             if not given.
-        release: Release that the synthetic table was drawn from, or its file, for its privacy statement.
+        release: Release that the synthetic table was drawn from, or its file, for its privacy statement. Undeclared
+            columns of more than 1,000 values that it made anew are left out as identifiers, unless scores are given.
         evaluation: Scores of the same tables: the result of `evaluate`, or a file from `syntabula evaluate
             --json`. By default a few quick scores are computed.
         attacks: Results of `attack` or `membership_disclosure`, a file from `syntabula attack`, or several of these.
@@ -150,10 +154,17 @@ def make_report(
     declared = None if schema is None else as_schema(schema)
     original = with_texts_read(read(real, declared), declared)
     kinds = whole_schema(original, declared)
+    loaded = None if release is None else _loaded(release)
+    # Scores that are given compare the columns that `evaluate` does.
+    if loaded is not None and given is None:
+        kinds = _with_new_keys(kinds, original, declared, loaded.schema, target)
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=kinds)
     if tables.real.n_rows < 2:
         raise ArgumentError("the real table has a single row; a report needs two or more")
-    loaded = None if release is None else _loaded(release, tables)
+    if loaded is not None and set(loaded.schema.columns) != {*tables.columns, *tables.left_out}:
+        raise ArgumentError(
+            "the release has different columns than the tables; give the one that the synthetic table was drawn from"
+        )
     statement = None if loaded is None else loaded.privacy
     empty = {} if loaded is None else loaded.empty_categories()
     if loaded is not None and tables.rules is None:
@@ -192,18 +203,36 @@ def make_report(
     return Report(html=_rendered(content), title=title, overview=tuple(overview))
 
 
-def _loaded(release: Any, tables: Comparison) -> Any:
-    """Return a release, which must have the tables' columns."""
+def _loaded(release: Any) -> Release:
     from syntabula.synthesizers.release import Release, load
 
     loaded = load(release) if isinstance(release, str | os.PathLike) else release
     if not isinstance(loaded, Release):
         raise refusal("release", "a syntabula.Release, or the path of its file", release)
-    if set(loaded.schema.columns) != {*tables.columns, *tables.left_out}:
-        raise ArgumentError(
-            "the release has different columns than the tables; give the one that the synthetic table was drawn from"
-        )
     return loaded
+
+
+def _with_new_keys(
+    kinds: Schema, real: RawTable, declared: Schema | None, released: Schema, target: str | None
+) -> Schema:
+    """Return the schema with columns of very many values as identifiers where the release made them anew.
+
+    They would differ in all rows, and the page would be about nothing else. One of few values remains, as it is lost.
+    """
+    stated = {target} if declared is None else {target, *declared.columns}
+    made = {
+        name: column
+        for name, column in released.columns.items()
+        if isinstance(column, Identifier)
+        and name in kinds.columns
+        and name not in stated
+        and _has_many_values(real.columns[name])
+    }
+    return kinds.with_columns({**kinds.columns, **made}, rules=kinds.rules) if made else kinds
+
+
+def _has_many_values(column: RawColumn) -> bool:
+    return len(set(column.values[~column.missing].tolist())) > MANY_VALUES
 
 
 def _is_distance(result: Result) -> bool:
