@@ -34,6 +34,9 @@ def test_keys_of_persons_are_known():
         "HH_ID",
         "pat-nr",
         "USUBJID",
+        "host_id",
+        "SellerID",
+        "defendant key",
     ]:
         assert keys_of_persons([name]) == [name]
 
@@ -62,6 +65,9 @@ def test_other_names_are_not_taken_for_them():
         "kunden_alter",
         "emp_number",
         "part_no",
+        "host",
+        "host_count",
+        "teacher_number",
         "staff",
         "",
     ]:

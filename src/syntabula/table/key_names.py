@@ -29,9 +29,15 @@ _ABROAD = (
     "assur(é|e)|adh(é|e)rent|abonn(é|e)|salari(é|e)|(é|e)l(è|e)ve|"
     "paciente|cliente|socio|empleado|alumno|paziente|dipendente"
 )
+# Many of these are also offices, machines or places, of which other columns hold how many there are.
+_PERSONS_BY_ID = (
+    "(applicant|buyer|candidate|claimant|debtor|defendant|doctor|donor|host|inmate|landlord|nurse|offender|physician|"
+    "prisoner|resident|reviewer|seller|taxpayer|teacher|victim)s?[_\\W]?(id|ids|uuid|guid|key|nr)"
+)
 _KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code|nummer|num(é|e)ro"
 _KEY_OF_PERSON = re.compile(
-    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|{_SHORT_KEY}|(.+_)?(iban|ssn|msisdn)", re.IGNORECASE
+    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|{_SHORT_KEY}|{_PERSONS_BY_ID}|(.+_)?(iban|ssn|msisdn)",
+    re.IGNORECASE,
 )
 # Databases that know no capitals join words. Only these count before such endings: paid, humid and piano are no keys.
 _THINGS = (
