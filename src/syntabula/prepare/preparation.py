@@ -49,13 +49,14 @@ if TYPE_CHECKING:
     from syntabula.table.parts.raw_parts import RawParts
     from syntabula.table.parts.text_parts import TextParts
 
+Shares = Mapping[str, Fraction]
 _COUNT_STEP = "count the records"
 _UNITS_STEP = "count the units by their rows"
 _CELLS_PER_COLUMN, _CELLS_OF_LIFTS = 200, 1_000
-_TOLD_BY_BINS = 0.08
-"""Part of the records that the bins of a column should tell from noise."""
-_TOLD_BY_RHYTHM = 0.1
-"""Part of the records that the weekdays and hours of a column should tell from noise."""
+_TOLD_BY_BINS, _TOLD_BY_RHYTHM = 0.08, 0.1
+"""Parts of the records that the bins of a column, and its weekdays and hours, should tell from noise."""
+_TOLD_WHERE_FOUND, _MOST_WHERE_FOUND = 0.02, Fraction(1, 6)
+"""The same of bins and frequent values where domains are found, and what all may take for it of what is left."""
 _TOLD = {0.02: Fraction(1, 2), 0.08: Fraction(1)}
 """Parts of the records that a search should tell from noise, and the most that all searches may take for it."""
 
@@ -88,9 +89,9 @@ class Preparation:
     bins: BinCount
     count: Fraction
     units: Fraction = Fraction(0)
-    types: Mapping[str, Fraction] = field(default_factory=dict)
-    domains: Mapping[str, Fraction]
-    refinements: Mapping[str, Fraction]
+    types: Shares = field(default_factory=dict)
+    domains: Shares
+    refinements: Shares
     large: tuple[str, ...] = ()
     merging: RareCategories | None = None
     n_labels: int = 0
@@ -98,7 +99,7 @@ class Preparation:
     failing: int = 0
     learner_delta: Fraction = Fraction(0)
     weighs_codes: bool = True
-    lifts: Mapping[str, Fraction] = field(default_factory=dict)
+    lifts: Shares = field(default_factory=dict)
 
     @property
     def share(self) -> Fraction:
@@ -200,7 +201,7 @@ class Preparation:
         everyone = ColumnCurator(CountedPoints(np.zeros(1, np.int64), number), ledger, noise)
         return everyone.histogram([0, 1], share=self.count, step=_COUNT_STEP)
 
-    def grown(self, shares: Mapping[str, Fraction], counted: NoisyVector | None) -> dict[str, Fraction]:
+    def grown(self, shares: Shares, counted: NoisyVector | None) -> dict[str, Fraction]:
         """Return shares for types or domains, larger for a small table, where all of a column is at stake.
 
         A share should tell a fiftieth of the records from noise: below that categories are lost, and bounds cut off. The
@@ -217,22 +218,21 @@ class Preparation:
             grown = {name: max(grown[name], min(enough, share * most)) for name, share in shares.items()}
         return grown
 
-    def grown_refinements(self, counted: NoisyVector | None, n_columns: int) -> Mapping[str, Fraction]:
-        """Return shares for bins, up to twice as large for a small table of declared columns.
+    def grown_refinements(self, counted: NoisyVector | None, n_columns: int, left: Fraction) -> Shares:
+        """Return shares for bins and frequent values, larger for a small table.
 
-        Wide bounds leave it to the bins where values lie, and noise hides that first: a share should tell a twelfth of
-        the records from it. Shares grow by the part of all columns that have bins, as the others need the budget too.
-        Where domains are found, their search takes what a small table needs.
+        Under wide bounds they tell where values lie, of a twelfth of the records, for up to twice the planned share by
+        the part of columns that have bins; where domains are found, of a fiftieth, for a sixth of what is left.
         """
-        if counted is None or self.domains:
+        if counted is None or not (together := sum(self.refinements.values(), Fraction(0))):
             return self.refinements
-        enough = self.count * counted.times_to_tell(_TOLD_BY_BINS, LEAST_FAILURE)
-        most = 1 + Fraction(len(self.refinements), n_columns)
+        told, most = _TOLD_BY_BINS, 1 + Fraction(len(self.refinements), n_columns)
+        if self.domains:
+            told, most = _TOLD_WHERE_FOUND, max(_MOST_WHERE_FOUND * left / together, Fraction(1))
+        enough = self.count * counted.times_to_tell(told, LEAST_FAILURE)
         return {name: max(share, min(enough, share * most)) for name, share in self.refinements.items()}
 
-    def _rhythms(
-        self, shares: Mapping[str, Fraction], counted: NoisyVector | None, left: Fraction
-    ) -> dict[str, Fraction]:
+    def _rhythms(self, shares: Shares, counted: NoisyVector | None, left: Fraction) -> dict[str, Fraction]:
         """Return what each rhythm may spend: in a small table as much as all questions about its column were planned to,
         and all together up to half of what is left."""
         planned = {name: divided(share, self.parts[name])["rhythm"] for name, share in shares.items()}
@@ -344,7 +344,7 @@ class Preparation:
         )
         delta = self._delta_for(ledger, self.failing) / max(failing, 1)
         codes: dict[str, OrderedCodes] = {}
-        refinements = self.grown_refinements(counted, len(schema))
+        refinements = self.grown_refinements(counted, len(schema), ledger.remaining_share)
         rhythms = self._rhythms(refinements, counted, ledger.remaining_share)
         for name, share in one_by_one(refinements, "fit the bins", progress):
             column = schema[name]
