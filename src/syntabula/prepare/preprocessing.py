@@ -236,7 +236,8 @@ class Preprocessing:
         most_share: What the search for types and domains may raise it to where noise would hide a twelfth of the
             records, by their noisy number: a small table of which nothing is declared is lost otherwise. To tell a
             fiftieth from noise it takes no more than half of the budget. Methods that can do with single columns, which
-            need less of the budget, have 4/5.
+            need less of the budget, have 4/5. Bins and frequent values beside such a search should tell a fiftieth of the
+            records, for a sixth of what it leaves at most.
         delta_share: Fraction of delta reserved for finding categories, if any must be found.
 
     Raises:
