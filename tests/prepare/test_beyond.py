@@ -61,6 +61,18 @@ def test_told_numbers_are_right_on_average(sigma: float) -> None:
     assert fractions[told].mean() * n == pytest.approx(real[told].mean(), abs=0.15 * sigma)
 
 
+def test_at_most_leaves_room_for_noise_and_holds_in_nineteen_of_twenty() -> None:
+    assert Beyond(-5.0, 100.0).at_most(1_000) == pytest.approx(CLEARLY / 100)
+    assert Beyond(30.0, 0.0).at_most(1_000) == 0.03
+    assert Beyond(900.0, 1e6).at_most(1_000) == 1.0
+    noisy = 50 + np.random.default_rng(0).normal(0, 20, 20_000)
+
+    held = np.mean([Beyond(x, 400.0).at_most(1_000) >= 0.05 for x in noisy.tolist()])
+
+    # The standard error is .0016; six of them fail less often than once in a million seeds.
+    assert held == pytest.approx(0.95, abs=0.01)
+
+
 def test_what_noise_cut_off_small_columns_is_told_in_full() -> None:
     # Seeded. Of amounts that spread over many powers of two noise hides most, here every sixth value. They were told to
     # be 4 in a hundred where this was told.

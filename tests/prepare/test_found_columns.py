@@ -110,6 +110,18 @@ def test_values_beyond_found_bounds_are_told_in_percent() -> None:
     assert "moved to the nearest bound (noisy fractions): days" in " ".join(release.privacy.text().split())
 
 
+def test_few_values_beyond_found_bounds_are_said_to_be_no_more_than_noise_leaves_room_for() -> None:
+    rng = np.random.default_rng(11)
+    prices = np.append(rng.integers(50, 250, N - 20), np.full(20, 9_000))
+
+    release, messages = fitted(pd.DataFrame({"price": prices.astype(np.int64)}), epsilon=1.0, seed=1)
+
+    assert not [m for m in messages if "beyond the bounds" in m]
+    assert not release.privacy.cut_off
+    assert 20 / N < release.privacy.cut_off_at_most < 0.03
+    assert "moved to the nearest bound too: at most" in " ".join(release.privacy.text().split())
+
+
 BEYOND = {
     "floats": np.full(N, 1e20),
     "decimals": pd.Series([Decimal(10**20 + i) for i in range(N)], dtype=pd.ArrowDtype(pa.decimal128(38, 0))),

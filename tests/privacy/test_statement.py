@@ -542,8 +542,21 @@ def test_values_beyond_found_bounds_are_told_in_percent() -> None:
         "beyond the bounds that were found are moved to the nearest bound (noisy fractions): age (3%), job (1%)"
         in text
     )
+    assert "nearest bound too" not in text
     assert cut.to_json()["cut_off"] == {"age": 0.031, "job": 0.0149}
     assert "cut_off" not in statement().to_json()
+    assert PrivacyStatement.from_json(json.loads(json.dumps(cut.to_json()))) == cut
+
+
+@pytest.mark.parametrize("told", [{"age": 0.031}, {}])
+def test_what_noise_may_hide_beyond_found_bounds_is_told(told: dict[str, float]) -> None:
+    cut = statement(cut_off=told, cut_off_at_most=0.0234)
+
+    columns = "the other columns" if told else "columns"
+    assert (
+        f"Of {columns} whose bounds were found, values beyond them are moved to the nearest bound too: at most 2.3% of "
+        "the values of each by noisy counts"
+    ) in " ".join(cut.text().split())
     assert PrivacyStatement.from_json(json.loads(json.dumps(cut.to_json()))) == cut
 
 

@@ -66,6 +66,14 @@ class Beyond:
         z = (self.number - self.variance / (USUAL * total + _HIDDEN * deviation)) / deviation
         return min(deviation * _mean_above_zero(z) / total, 1.0)
 
+    def at_most(self, total: float) -> float:
+        """Return the fraction of so many values that the noisy number leaves room for, from 0 to 1.
+
+        More lies beyond in one column of twenty, where nothing is known of the column.
+        """
+        most = max(self.number, 0.0) + CLEARLY * math.sqrt(self.variance)
+        return min(most / max(total, 1.0), 1.0)
+
 
 NONE = Beyond(0.0, 0.0)
 

@@ -33,6 +33,8 @@ UNSEEN = 0.3
 CLEAR_CUT = 3.0
 LEAST_KEPT = 0.5
 LEAST_REACHED = 0.05
+CUT_OFF = 0.015
+"""Least noisy fraction of values beyond found bounds of which users are warned."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,19 @@ class FoundBounds:
         has_missing: Whether clearly more values are missing than noise could explain.
         beyond: Estimate of the fraction of the values that lie outside, and are moved to the nearest bound, by noisy
             counts; see `Beyond.fraction`.
+        beyond_at_most: The fraction that noise leaves room for; see `Beyond.at_most`.
     """
 
     lower: int | float
     upper: int | float
     has_missing: bool
     beyond: float = field(default=0.0, compare=False)
+    beyond_at_most: float = field(default=0.0, compare=False)
+
+    @property
+    def cuts_off(self) -> bool:
+        """Whether so many values seem to lie outside that a user is to be warned."""
+        return self.beyond >= CUT_OFF
 
     def within(self, least: int, most: int) -> tuple[int, int]:
         """Return both bounds as integers, clipped to a range that a column can declare."""
@@ -140,14 +149,15 @@ def extract_bounds(
     sigma = first.sigma / math.sqrt(repeats)
     if ends is not None:
         beyond += at_ends(values[:-1], edges, (lower, upper), ends, sigma)
-    part = beyond.fraction(float(values[:-1].sum()))
+    total = float(values[:-1].sum())
+    parts = beyond.fraction(total), beyond.at_most(total)
     has_missing = float(values[-1]) > first.above_noise(MISSING_TAIL) / math.sqrt(repeats)
     if column.integer:
-        return FoundBounds(int(lower), int(upper) - 1, has_missing, part)
+        return FoundBounds(int(lower), int(upper) - 1, has_missing, *parts)
     # The upper end of a cell is no part of it; just below it may lie a decimal number.
     below = math.nextafter(upper, -math.inf)
     upper = min(float(upper), below, key=lambda bound: len(repr(bound)))
-    return FoundBounds(float(lower), upper, has_missing, part)
+    return FoundBounds(float(lower), upper, has_missing, *parts)
 
 
 def _ends(

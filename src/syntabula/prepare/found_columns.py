@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from syntabula._planning import Progress, one_by_one
 from syntabula.errors import DomainWarning, PrivateDomainError, warn_caller
-from syntabula.prepare.bounds import REAL_EXPONENTS
+from syntabula.prepare.bounds import REAL_EXPONENTS, FoundBounds
 from syntabula.prepare.private_domain import extract_column
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.prepare.written_keys import are_written
@@ -31,8 +31,6 @@ from syntabula.table.schema.schema import columns_listed
 NUMBER = PhysicalType("float", "DOUBLE")
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOST_NAMES = 20
-_CUT_OFF = 0.015
-"""Least noisy fraction of values beyond found bounds that is said."""
 _MUCH_CUT_OFF = 0.1
 
 
@@ -44,7 +42,7 @@ def find_columns(
     ledger: Ledger,
     noise: NoiseSource,
     progress: Progress,
-    cut_off: dict[str, float],
+    bounds: dict[str, FoundBounds],
     n_estimated: float = 0.0,
     hidden_kept: bool = False,
 ) -> dict[str, Column]:
@@ -57,7 +55,7 @@ def find_columns(
         ledger: Pays for the spends.
         noise: Draws the noise.
         progress: Called with the name of a step and the fraction that is done.
-        cut_off: Gets the noisy fraction of the values beyond the bounds of a column, if it is worth saying.
+        bounds: Gets the bounds of each column that has some.
         n_estimated: Released number of records; 0 if it is not known.
         hidden_kept: Whether columns are nullable though noise may hide that any cell is missing; see `with_missing`.
 
@@ -71,7 +69,6 @@ def find_columns(
     each = delta / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
-    beyond: dict[str, float] = {}
     # Declared columns are not hidden.
     n_known = sum(n not in shares or raw.physical.is_ordered for n, raw in table.items())
     for name, share in one_by_one(shares, "find the domains", progress):
@@ -84,7 +81,7 @@ def find_columns(
                 delta=each,
                 ledger=ledger,
                 noise=noise,
-                beyond=beyond,
+                bounds=bounds,
                 n_estimated=n_estimated,
                 hidden_kept=hidden_kept,
             )
@@ -93,7 +90,7 @@ def find_columns(
             # A few may be nearly empty; if most are hidden, the table or the budget is too small.
             if 2 * len(hidden) > n_known:
                 raise PrivateDomainError(_no_bounds(hidden, exact=ledger.budget.currency == "none")) from None
-    cut_off |= {name: part for name, part in beyond.items() if part >= _CUT_OFF}
+    cut_off = {name: found.beyond for name, found in bounds.items() if found.cuts_off}
     at_the_end = [name for name in cut_off if _reaches_the_end(columns[name], table[name].physical)]
     for names, bounds, advice in (
         (

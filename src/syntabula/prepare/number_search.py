@@ -53,7 +53,7 @@ class NumberSearch:
     share: Fraction
     ledger: Ledger
     noise: NoiseSource
-    beyond: dict[str, float]
+    bounds: dict[str, FoundBounds]
     least: int
     n_estimated: float
     hidden_kept: bool
@@ -102,7 +102,7 @@ class NumberSearch:
         )
         if clock is None:
             return number
-        self.beyond.pop(self.name)
+        self.bounds.pop(self.name)
         return clock
 
     def _number_or_row_number(self, share: Fraction) -> Column:
@@ -111,7 +111,7 @@ class NumberSearch:
         key = exact_row_numbers(self.raw, points, self._curator, number, share=share, step=self.step)
         if key is None:
             return number
-        self.beyond.pop(self.name)
+        self.bounds.pop(self.name)
         return key
 
     def _whole_points(self) -> tuple[Points, int]:
@@ -194,7 +194,7 @@ class NumberSearch:
         # Every integer of 64 bits and every day is sought; of other numbers, some lie beyond what is.
         ends = None if unit is None or self.raw.physical.kind == "integer" else widest.span()[:2]
         found = extract_bounds(column, share=share, step=self.step, unit=unit, ends=ends)
-        self.beyond[self.name] = found.beyond
+        self.bounds[self.name] = found
         return found
 
     def _storable(self, least: float, most: float) -> tuple[float, float]:

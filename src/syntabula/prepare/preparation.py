@@ -36,6 +36,7 @@ from syntabula.table.schema.schema import Schema, completed, is_whole
 
 if TYPE_CHECKING:
     from syntabula.marginals.recoding import Recoding
+    from syntabula.prepare.bounds import FoundBounds
     from syntabula.prepare.ends import EndCounts
     from syntabula.privacy.doors.tables import Curator
     from syntabula.privacy.ledger import Ledger
@@ -289,7 +290,7 @@ class Preparation:
         counted: NoisyVector | None,
         progress: Progress,
         units: RecordUnits | None = None,
-        cut_off: dict[str, float] | None = None,
+        bounds: dict[str, FoundBounds] | None = None,
         ends: dict[str, EndCounts] | None = None,
     ) -> Codec:
         """Find the undeclared domains, then the bins, and return the codec.
@@ -302,7 +303,7 @@ class Preparation:
             noise: Draws the noise.
             progress: Called with the name of a step and the fraction done.
             units: Whom the rows are about; None where each is about somebody else.
-            cut_off: Gets the noisy fraction of the values beyond the bounds of a column that were found.
+            bounds: Gets the bounds of each column that were found.
             ends: Gets the noisy counts of the ends of distances between times.
 
         Raises:
@@ -325,7 +326,7 @@ class Preparation:
                 ledger=ledger,
                 noise=noise,
                 progress=progress,
-                cut_off={} if cut_off is None else cut_off,
+                bounds={} if bounds is None else bounds,
                 n_estimated=n_estimated,
                 hidden_kept=self.weighs_codes,
             )

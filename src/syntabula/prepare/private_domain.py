@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from syntabula.prepare.bounds import FoundBounds
 from syntabula.prepare.found_keys import REPEATS_SHARE, SHAPES_SHARE, pattern_of_most, repeats
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
 from syntabula.prepare.found_levels import extract_level
@@ -55,7 +56,7 @@ def extract_column(
     delta: Fraction,
     ledger: Ledger,
     noise: NoiseSource,
-    beyond: dict[str, float] | None = None,
+    bounds: dict[str, FoundBounds] | None = None,
     n_estimated: float = 0.0,
     hidden_kept: bool = False,
 ) -> Column:
@@ -80,7 +81,7 @@ def extract_column(
         delta: Fraction of the budget's delta, for labels only.
         ledger: Pays for the spends.
         noise: Draws the noise.
-        beyond: Gets the noisy fraction of the values that lie outside the bounds, by the name of the column.
+        bounds: Gets the bounds, by the name of the column.
         n_estimated: Released number of records; 0 if it is not known.
         hidden_kept: Whether the column is nullable though noise may hide that any cell is missing; see `with_missing`.
 
@@ -96,9 +97,9 @@ def extract_column(
     least = max(int(n_estimated * LEAST_LABEL), 1)
     # Without noise nothing is hidden.
     is_exact = ledger.budget.currency == "none"
-    outside = {} if beyond is None else beyond
     kept = hidden_kept and not is_exact
-    column = _Search(name, cells, share, ledger, noise, outside, least, n_estimated, kept).found(delta)
+    found = {} if bounds is None else bounds
+    column = _Search(name, cells, share, ledger, noise, found, least, n_estimated, kept).found(delta)
     return column if is_exact else with_missing(column, raw.physical, hidden_kept=hidden_kept)
 
 

@@ -76,6 +76,7 @@ def statement_of(
     stored_types: Sequence[str] = (),
     made_anew: Sequence[str] = (),
     cut_off: Mapping[str, float] | None = None,
+    cut_off_at_most: float = 0.0,
     rules: Sequence[str] = (),
     rules_observed: bool = False,
 ) -> PrivacyStatement:
@@ -98,6 +99,7 @@ def statement_of(
         stored_types=tuple(stored_types),
         made_anew=tuple(made_anew),
         cut_off=dict(cut_off or {}),
+        cut_off_at_most=cut_off_at_most,
         rules=tuple(rules),
         rules_observed=rules_observed,
     )
@@ -210,6 +212,14 @@ def _public(statement: StatementFacts) -> list[str]:
         lines += _wrapped(
             "Of these columns, values beyond the bounds that were found are moved to the nearest bound "
             f"({'fractions' if exact else 'noisy fractions'}): {parts}. To keep them, state bounds in a schema."
+        )
+    if statement.cut_off_at_most > 0:
+        which = "the other columns" if statement.cut_off else "columns"
+        counted = "" if exact else " by noisy counts, in 19 columns of 20"
+        lines += _wrapped(
+            f"Of {which} whose bounds were found, values beyond them are moved to the nearest bound too: at most "
+            f"{statement.cut_off_at_most:.1%} of the values of each{counted}. A few large values may hold most of a "
+            "column's spread; to keep them, state bounds in a schema."
         )
     anew = statement.made_anew
     if anew:

@@ -150,6 +150,8 @@ class StatementFacts:
             every category.
         cut_off: For columns whose bounds were found, the noisy fraction of the values beyond them, if it is worth saying;
             these values were moved to the nearest bound.
+        cut_off_at_most: The largest fraction of values beyond the bounds for which the noisy counts of any other such
+            column leave room; more lie beyond in one column of twenty at most.
         rules: The schema's rules, which every row of the release satisfies.
         rules_observed: Whether these were read off the sensitive table.
     """
@@ -170,6 +172,7 @@ class StatementFacts:
     stored_types: tuple[str, ...] = ()
     made_anew: tuple[str, ...] = ()
     cut_off: Mapping[str, float] = field(default_factory=dict)
+    cut_off_at_most: float = 0.0
     rules: tuple[str, ...] = ()
     rules_observed: bool = False
 
@@ -245,6 +248,7 @@ class StatementFacts:
             "stored_types": list(self.stored_types),
             "made_anew": list(self.made_anew),
             **({"cut_off": dict(self.cut_off)} if self.cut_off else {}),
+            **({"cut_off_at_most": self.cut_off_at_most} if self.cut_off_at_most else {}),
         } | self._rules_to_json()
 
     def _rules_to_json(self) -> dict[str, Any]:
@@ -305,6 +309,7 @@ class StatementFacts:
             stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
             made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
             cut_off={str(name): float(part) for name, part in facts.get("cut_off", {}).items()},
+            cut_off_at_most=float(facts.get("cut_off_at_most", 0.0)),
             rules=tuple(str(rule) for rule in facts.get("rules", ())),
             rules_observed=bool(facts.get("rules_observed", False)),
         )

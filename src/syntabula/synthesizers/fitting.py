@@ -51,6 +51,7 @@ from syntabula.table.schema.schema import Schema, check_declared, is_whole
 
 if TYPE_CHECKING:
     from syntabula.models.base import Model
+    from syntabula.prepare.bounds import FoundBounds
     from syntabula.prepare.ends import EndCounts
     from syntabula.privacy.journal import Journal
     from syntabula.table.files.delimited import DelimitedFile
@@ -213,7 +214,7 @@ def fit_table(
     tell_of_orders(declared, schema, found)
     raw = table if isinstance(table, RawTable) else columns
     assert raw is not None
-    cut_off: dict[str, float] = {}
+    bounds: dict[str, FoundBounds] = {}
     ends: dict[str, EndCounts] = {}
     codec = prepared.codec(
         raw,
@@ -223,7 +224,7 @@ def fit_table(
         counted=counted,
         progress=preparing,
         units=units,
-        cut_off=cut_off,
+        bounds=bounds,
         ends=ends,
     )
     tell_of_found(codec.schema, found, is_exact=is_exact, has_units=units is not None)
@@ -307,7 +308,8 @@ def fit_table(
             types_read=types_read,
             stored_types=() if table.origin.is_text else tuple(found),
             made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
-            cut_off=cut_off,
+            cut_off={name: b.beyond for name, b in bounds.items() if b.cuts_off},
+            cut_off_at_most=max((b.beyond_at_most for b in bounds.values() if not b.cuts_off), default=0.0),
             rules=() if rules is None else rules.rules.described(),
             rules_observed=rules is not None and rules.rules.provenance == "observed",
         ),
