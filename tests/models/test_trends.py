@@ -10,9 +10,10 @@ from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.marginals.trend import Trend, scores_of
 from syntabula.models import mirror_descent
+from syntabula.models.held_trends import TREND_WEIGHT, Trends
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import Supported
-from syntabula.models.targets import TREND_WEIGHT, Target, Trends
+from syntabula.models.targets import Target
 
 SIZE, RECORDS, SIGMA = 12, 10_000, 29.0
 
@@ -142,3 +143,45 @@ def test_a_fit_is_held_to_the_measured_trend_of_a_pair_that_was_not_counted(turn
         (found,) = model.marginals([("a", "b")])
         assert float(scores[0] @ found @ scores[1]) == pytest.approx(whole, rel=0.02)
         assert found.sum(axis=1) == pytest.approx(exact.sum(axis=1), abs=40)
+
+
+def test_a_tilt_brings_a_pair_to_its_trend() -> None:
+    scores = scores_of(np.ones(SIZE), SIZE)
+    believed = np.full((SIZE, SIZE), RECORDS / SIZE**2)
+    trend = Trend(("a", "b"), (scores, scores), 600.0, 1.0)
+
+    turned = believed * np.exp(trend.tilt(("a", "b"), believed))
+    turned *= RECORDS / turned.sum()
+
+    assert scores @ turned @ scores == pytest.approx(600.0, abs=0.1)
+    # One that noise put beyond any table is gone towards as far as the limit allows.
+    beyond = Trend(("a", "b"), (scores, scores), 2.0 * RECORDS, 1.0).tilt(("a", "b"), believed)
+    assert np.isfinite(beyond).all()
+    assert beyond.max() <= 16
+
+
+def test_trends_take_few_steps_beside_marginals_that_are_known_far_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = "abcdef"
+    domain = Domain.from_sizes(dict.fromkeys(columns, SIZE), columns)
+    even, scores = np.full(SIZE, RECORDS / SIZE), scores_of(np.ones(SIZE), SIZE)
+    known = [Measurement((c,), even, 2.0) for c in columns]
+    model = PGM().over(domain).fit(known)
+    pairs = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("e", "f")]
+    trends = [Trend(pair, (scores, scores), 300.0, 20.0) for pair in pairs]
+    asked: list[int] = []
+    once = mirror_descent._Objective.__call__
+
+    def counted(self: mirror_descent._Objective, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        asked.append(theta.size)
+        return once(self, theta)
+
+    monkeypatch.setattr(mirror_descent._Objective, "__call__", counted)
+
+    fitted = model.with_trends(trends).fit(known)
+
+    for pair in pairs:
+        (table,) = fitted.marginals([pair])
+        assert scores @ table @ scores == pytest.approx(300.0, abs=70)
+    assert len(asked) <= 40

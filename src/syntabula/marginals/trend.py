@@ -18,6 +18,9 @@ STEPS_PER_SCORE = 256
 """Scores are rounded to this many steps, so that a trend is a sum of whole numbers."""
 
 _FARTHEST_LOGIT = 3.5
+_FARTHEST_TILT = 15.0
+_TILT_STEPS, _TILTED = 40, 0.1
+"""Most steps towards the tilt of a pair, and standard deviations of a trend's noise that are near enough."""
 
 _LEAST = 1e-9
 """Part of the records that each code counts as at least, so that codes without records lie between their neighbours."""
@@ -41,11 +44,39 @@ class Trend:
 
     def merged(self, recoding: Recoding) -> Trend:
         """Return the trend over new codes, of which each has the mean score of its old codes, by their shares."""
-        first, second = (_merged(c, s, recoding) for c, s in zip(self.clique, self.scores, strict=True))
+        first, second = (merged_scores(c, s, recoding) for c, s in zip(self.clique, self.scores, strict=True))
         return Trend(self.clique, (first, second), self.value, self.sigma)
 
+    def tilt(self, clique: Clique, believed: FloatArray) -> FloatArray:
+        """Return the logarithm of factors by which the cells of the pair come to this trend, up to a constant.
 
-def _merged(column: str, scores: FloatArray, recoding: Recoding) -> FloatArray:
+        Of all distributions with the trend, this one is the nearest to what is believed: a factor exp(t x) for cells
+        whose product of scores is x. Its t is found by Newton's steps, or halving where they lead out.
+
+        Args:
+            clique: Both columns, in the order of the axes.
+            believed: Expected counts [codes, codes].
+        """
+        given = dict(zip(self.clique, self.scores, strict=True))
+        products = np.outer(given[clique[0]], given[clique[1]])
+        total = max(float(believed.sum()), _LEAST)
+        farthest = _FARTHEST_TILT / max(float(np.abs(products).max()), _LEAST)
+        low, high, at = -farthest, farthest, 0.0
+        for _ in range(_TILT_STEPS):
+            counts = believed * np.exp(at * products)
+            counts *= total / max(float(counts.sum()), _LEAST)
+            off = self.value - float((counts * products).sum())
+            if abs(off) <= _TILTED * self.sigma:
+                break
+            low, high = (at, high) if off > 0 else (low, at)
+            bend = float((counts * np.square(products)).sum()) - (self.value - off) ** 2 / total
+            wanted = at + off / max(bend, _LEAST)
+            at = wanted if low < wanted < high else (low + high) / 2
+        return at * products
+
+
+def merged_scores(column: str, scores: FloatArray, recoding: Recoding) -> FloatArray:
+    """Return scores of new codes: the mean of their old codes, by their shares."""
     if column not in recoding.maps:
         return scores
     return np.bincount(recoding.maps[column], recoding.shares[column] * scores).astype(np.float64)

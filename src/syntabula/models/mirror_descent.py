@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.factor_graph import FactorGraph, ImpossibleError
+from syntabula.models.held_trends import TREND_WEIGHT, Trends, Ways
 from syntabula.models.tables import Order, axes_outside
-from syntabula.models.targets import TREND_WEIGHT, Target, Trends, shares_of
+from syntabula.models.targets import Target, shares_of
 
 if TYPE_CHECKING:
     from syntabula.marginals.trend import Trend
 
 _MOST_MOMENTUM = 0.95
-_LEAST_STEP = 1e-300
+_LEAST_STEP = 1e-9
+"""Part of the first step from which on a fit has ended: rounding alone decides whether such a step leads downwards."""
 _SHORT_STEP = 0.1
 """Part of the first step from which on smoothed steps are given up: they hardly lead downwards any more."""
 _SETTLE_EVERY = 16
@@ -38,6 +40,8 @@ A fit takes up some of the noise with its first steps, and so comes as near to t
 while it still lies between that and independence: strong pairs came out too weak. Where independence is as near as the
 noise, there is nothing to gain.
 """
+_PACE = 0.25
+"""Part of a Newton step along each trend, at first; all together may lead too far, as they move each other."""
 _REACH = 2.0
 """Distance at which the smoothing has fallen to 1 / e, in codes of average count (benchmarks/results/rows.md)."""
 _FEWEST_CODES = 3
@@ -81,6 +85,8 @@ def estimate(
     momentum is reset (O'Donoghue and Candes 2015), and the step shortened. A fit that may stop at the noise begins
     with gradients smoothed along ordered columns (`SmoothSteps`), and goes on with plain ones where these gain no more.
 
+    Measured trends take part of a Newton step each beside (`Ways`).
+
     Args:
         domain: The columns, and which are ordered.
         order: Elimination order; see `eliminate`.
@@ -112,15 +118,16 @@ def estimate(
     if last:
         near[[t.dependent(among) for t in targets]] *= _PART_OF_NOISE
     if held is not None:
-        near = np.append(near, held.near)
+        near = np.append(near, held.near(last))
     smooth = SmoothSteps.of(domain, targets) if stop_at_noise else SmoothSteps.none(targets)
     first = step = objective.length(smooth.length(targets, total))
+    pace = _PACE
     history = [float(losses.sum())]
     for _ in range(iterations):
         if stop_at_noise and np.all(losses <= near):
             break
         keep = min(momentum / (momentum + 3), _MOST_MOMENTUM)
-        trial = theta - step * smooth(gradient)
+        trial = theta - step * smooth(gradient) - pace * step / first * objective.along_trends(gradient)
         if keep:
             trial += keep * (theta - before)
         try:
@@ -141,11 +148,13 @@ def estimate(
             )
         else:
             step *= 0.7 if momentum else 0.5
-            gains_no_more = step < (_SHORT_STEP * first if smooth.alike else _LEAST_STEP)
+            pace *= 1.0 if momentum else 0.5
+            gains_no_more = step < (_SHORT_STEP if smooth.alike else _LEAST_STEP) * first
             before, momentum = theta, 0
         if gains_no_more and smooth.alike:
             smooth = SmoothSteps.none(targets)
-            step, history = objective.length(smooth.length(targets, total)), history[-1:]
+            first = step = objective.length(smooth.length(targets, total))
+            history = history[-1:]
             before, momentum = theta, 0
         elif gains_no_more:
             break
@@ -189,6 +198,7 @@ class _Objective:
         self._weight = self.joined([t.weight for t in targets])
         self._total = total
         self._trends = trends
+        self._ways: Ways | None = None
         held = [np.zeros(t.mean.shape, bool) if t.possible is None else ~t.possible for t in targets]
         self._impossible = np.concatenate([h.ravel() for h in held]) if any(h.any() for h in held) else None
         self.precision = precision
@@ -216,9 +226,17 @@ class _Objective:
         losses = 0.5 * np.add.reduceat(difference * gradient, self._starts)
         if self._trends is None:
             return losses, gradient
+        if self._ways is None:
+            places = self._trends.places
+            counts = (difference + self._mean)[places]
+            self._ways = self._trends.ways(counts, self._weight[places], self._total)
         off, of_trends = self._trends(difference)
         gradient[self._trends.places] += of_trends
         return np.append(losses, off), gradient
+
+    def along_trends(self, gradient: FloatArray) -> FloatArray | float:
+        """Return the direction of further steps along the measured trends, for a gradient [cells]."""
+        return 0.0 if self._ways is None else self._ways(gradient)
 
     def length(self, step: float) -> float:
         """Return the length of a first step, given that without trends."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from syntabula._arguments import count, flag, megabytes, normalise, positive
-from syntabula._memory import available_bytes
+from syntabula._memory import available_bytes, table_mb
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray, Measurement, check_measurements, consistent_total
 from syntabula.models.base import (
@@ -31,7 +31,9 @@ from syntabula.models.junction_tree.calibration import (
     marginal_probabilities,
     weigh,
 )
+from syntabula.models.junction_tree.pair_growth import most_growth
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
+from syntabula.models.junction_tree.score_products import expected_products
 from syntabula.models.junction_tree.tree import (
     JunctionTree,
     check_memory,
@@ -42,8 +44,8 @@ from syntabula.models.junction_tree.tree import (
     tree_of,
 )
 from syntabula.models.mirror_descent import estimate
-from syntabula.models.tables import Order, aligned, arranged
-from syntabula.models.targets import Target, joined_targets
+from syntabula.models.tables import Order, arranged
+from syntabula.models.targets import Target, independent_start, joined_targets
 
 if TYPE_CHECKING:
     from syntabula.marginals.trend import Trend
@@ -74,7 +76,7 @@ class PGM(MarginalModel):
             as long.
         stop_at_noise: Stop a fit as soon as noise explains the distance of every marginal from its
             measurement. Continuing would fit the noise and make the model worse. The last fit is then also held to
-            how ordered columns rise together (`models.targets.Trends`), and to rules by which one column follows from
+            how ordered columns rise together (`models.held_trends.Trends`), and to rules by which one column follows from
             another (`models.followed`), departures from the paper. False continues to the optimum of all cells alone.
         max_memory_mb: Largest model or marginal; checked before anything is allocated.
     """
@@ -221,7 +223,7 @@ class PGM(MarginalModel):
         another as far as noise tells, the fit begins with no records in cells that break this rule.
         """
         targets = self._targets if self.stop_at_noise else ()
-        if not any(t.dependent(len(targets)) for t in targets):
+        if not self._trends and not any(t.dependent(len(targets)) for t in targets):
             return replace(self, _targets=(), _trends=())
         self.__dict__.pop("_tables", None)
         order = elimination_order(self._layout, [t.clique for t in targets])
@@ -257,23 +259,15 @@ class PGM(MarginalModel):
         start = dict(self._potentials)
         new = [t for t in targets if t.clique not in start]
         if start:
+            trends = {self._layout.canonical(t.clique): t for t in self._trends}
             for target, believed in zip(new, self.marginals([t.clique for t in new]), strict=True):
-                start[target.clique] = target.correction(believed * (total / self._total))
+                counts, trend = believed * (total / self._total), trends.get(target.clique)
+                if trend is None or target.weight.any():
+                    start[target.clique] = target.correction(counts)
+                else:
+                    start[target.clique] = trend.tilt(target.clique, counts)
             return start
-        # Initially every column is independent, with the margin of its smallest measured clique.
-        for column in self.domain.columns:
-            holding = [t for t in new if column in t.clique and t.weight.any()]
-            if holding:
-                smallest = min(holding, key=lambda t: t.mean.size)
-                table = np.log(smallest.margin(column, total))
-                start[smallest.clique] = start.get(smallest.clique, 0.0) + aligned(
-                    table, (column,), smallest.clique
-                )
-        return {
-            t.clique: np.array(np.broadcast_to(start[t.clique], t.mean.shape))
-            for t in new
-            if t.clique in start
-        }
+        return independent_start(self.domain.columns, new, total)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique, in or out of the tree: one axis per column, in its order."""
@@ -289,6 +283,21 @@ class PGM(MarginalModel):
                 junction_tree(self._layout, [*self._potentials, clique]), [clique]
             )
         return [np.multiply(self._total, found[clique], dtype=np.float64) for clique in wanted]
+
+    def expected_products(self, scores: Mapping[str, FloatArray]) -> FloatArray:
+        """Return how large the sum over all records of two columns' scores is expected to be [columns, columns].
+
+        Args:
+            scores: The score of each code [codes], by column.
+        """
+        found: FloatArray = self._total * expected_products(self._tree, self._tables, scores)
+        return found
+
+    def memory_with_pairs_mb(self, cliques: Sequence[Clique], pairs: Sequence[Clique]) -> list[float]:
+        """Return about the most that `memory_mb` is with each pair of columns, in a hundredth of the time."""
+        tree = junction_tree(self.domain, [*cliques, *self._zeros])
+        cells = tree.cells
+        return [table_mb(cells + growth) for growth in most_growth(tree, pairs)]
 
     def _probabilities(self, tree: JunctionTree, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return the probabilities of cliques, by the messages of a tree that holds all factors."""

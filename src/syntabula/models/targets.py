@@ -6,14 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray, Measurement, project_simplex
-from syntabula.models.tables import arranged, axes_outside, sum_over
+from syntabula.models.tables import aligned, arranged, axes_outside, sum_over
 
 if TYPE_CHECKING:
     from syntabula.marginals.trend import Trend
@@ -37,15 +37,6 @@ _PART_OF_SAMPLING = 0.1
 """Error of a fit without noise that is near enough, as a part of the error of a sample of as many records."""
 _LEAST_ERROR = 0.1
 """The same for a table without sampling error, in records."""
-TREND_WEIGHT = 4.0
-"""Weight of a trend beside what all cells of its marginal say of it already (benchmarks/results/rows.md)."""
-_TREND_NEAR = 0.5
-"""Standard deviations of noise, as a root mean square over all trends, to which a fit brings them."""
-_SAMPLING = 1 / 12
-"""Standard deviation of a record's product of two independent ranks: a fit is held no closer to a measured trend than a
-sample of as many records would be."""
-_FEWEST_CODES = 3
-"""Two codes that are measured are all that there is to know."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +177,26 @@ def joined_targets(
     return targets
 
 
+def independent_start(
+    columns: Sequence[str], targets: Sequence[Target], total: float
+) -> dict[Clique, FloatArray]:
+    """Return log-potentials by which every column is independent, with the margin of its smallest measured clique."""
+    start: dict[Clique, FloatArray] = {}
+    for column in columns:
+        holding = [t for t in targets if column in t.clique and t.weight.any()]
+        if holding:
+            smallest = min(holding, key=lambda t: t.mean.size)
+            table = np.log(smallest.margin(column, total))
+            start[smallest.clique] = start.get(smallest.clique, 0.0) + aligned(
+                table, (column,), smallest.clique
+            )
+    return {
+        t.clique: np.array(np.broadcast_to(start[t.clique], t.mean.shape))
+        for t in targets
+        if t.clique in start
+    }
+
+
 def shares_of(targets: Sequence[Target], columns: Collection[str]) -> dict[str, FloatArray]:
     """Return about which fraction of the records each code of some columns has [codes], by the smallest target that
     was measured of each."""
@@ -217,116 +228,6 @@ def _with_possible(
             nothing = np.zeros(domain.shape(clique))
             found.append(Target(clique, nothing, nothing, 0.0, cells))
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class Trends:
-    """How two ordered columns rise together, for some targets, whose tables are concatenated in one vector.
-
-    A fit stops where noise explains the distances of all cells of a marginal together. The sum over its cells of count
-    times the ranks of both codes is known far better than that: where a fit stopped at .84 of a correlation of .94, it
-    tells .94 to within .04. So the last fit is also held to these numbers. Trends that were measured have less noise
-    still, and hold every fit.
-
-    A trend is the sum over cells of count times scores, which are the products of both codes' ranks, as deviations from
-    their mean. Codes that stand apart, such as those of missing values, have none.
-
-    Attributes:
-        places: Places of the cells of all trends in the vector [scores]; no two are the same.
-        scores: Their scores, divided by the standard deviation of their trend [scores].
-        starts: Where each trend begins among these [trends].
-        shifts: How far the counts that were measured of its cells are from each trend, in standard deviations [trends].
-    """
-
-    places: NDArray[np.intp]
-    scores: FloatArray
-    starts: NDArray[np.intp]
-    shifts: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        domain: Domain,
-        targets: Sequence[Target],
-        measured: Sequence[Trend] = (),
-        *,
-        total: float = 0.0,
-        told: bool = True,
-    ) -> Self | None:
-        """Return the trends of some targets; None if there are none.
-
-        Args:
-            domain: The columns, and which are ordered.
-            targets: One of each pair that has a measured trend, and others.
-            measured: The trends that were measured. Of several of a pair the last one counts.
-            total: Number of records.
-            told: Whether to add the trends of all other measured pairs of ordered columns that depend on each other.
-        """
-        inner = {c: domain.size(c) - domain.apart.get(c, 0) for c in domain.ordered}
-        known = {domain.canonical(t.clique): t for t in measured}
-        starts = np.cumsum([0, *(t.mean.size for t in targets)])[:-1].tolist()
-        rising = [
-            (start, t)
-            for start, t in zip(starts, targets, strict=True)
-            if t.clique in known
-            or (
-                told
-                and t.mean.ndim == 2
-                and all(inner.get(c, 0) >= _FEWEST_CODES for c in t.clique)
-                and t.dependent(len(targets))
-            )
-        ]
-        if not rising:
-            return None
-        shares = shares_of(targets, {c for _, t in rising for c in t.clique if c in inner})
-        ranks = {c: _ranks(s, inner[c]) for c, s in shares.items()}
-        places, scores, shifts = [], [], []
-        for start, target in rising:
-            trend = known.get(target.clique)
-            first, second = target.clique
-            if trend is None:
-                products = np.where(target.weight > 0, np.outer(ranks[first], ranks[second]), 0.0).ravel()
-                weights = target.weight.ravel()
-                variance = np.divide(
-                    np.square(products), weights, out=np.zeros(products.size), where=weights > 0
-                )
-                sigma, shift = float(np.sqrt(variance.sum())), 0.0
-            else:
-                given = dict(zip(trend.clique, trend.scores, strict=True))
-                products = np.outer(given[first], given[second]).ravel()
-                sigma = math.hypot(trend.sigma, _SAMPLING * math.sqrt(total))
-                shift = (float(products @ target.mean.ravel()) - trend.value) / sigma
-            scores.append(products / sigma)
-            shifts.append(shift)
-            places.append(start + np.arange(products.size))
-        sizes = [s.size for s in scores]
-        return cls(
-            np.concatenate(places), np.concatenate(scores), np.cumsum([0, *sizes[:-1]]), np.array(shifts)
-        )
-
-    @property
-    def near(self) -> float:
-        """Loss that is near enough."""
-        return TREND_WEIGHT / 2 * _TREND_NEAR**2 * self.starts.size
-
-    def __call__(self, difference: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss of all trends, and its gradient with respect to the counts of their cells [scores].
-
-        Args:
-            difference: Of the model's counts from the measured ones [cells].
-        """
-        off = np.add.reduceat(self.scores * difference[self.places], self.starts) + self.shifts
-        gradient = TREND_WEIGHT * np.repeat(off, np.diff([*self.starts, self.scores.size])) * self.scores
-        return TREND_WEIGHT / 2 * float(np.square(off).sum()), gradient
-
-
-def _ranks(shares: FloatArray, inner: int) -> FloatArray:
-    """Return the rank of each code of a column as a deviation from the mean; 0 after the first `inner`."""
-    within = shares[:inner] / shares[:inner].sum()
-    middles = np.cumsum(within) - within / 2
-    ranks = np.zeros(shares.size)
-    ranks[:inner] = middles - 0.5
-    return ranks
 
 
 @dataclass(frozen=True, eq=False)
