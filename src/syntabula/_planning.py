@@ -134,6 +134,8 @@ class PlannedStep:
         cost: Memory and time of the fit as the model states them; None to assume a graphical model.
         work_seconds: Rough time of its other work.
         instead: Whether it stands for another way of learning, which may replace the steps before it.
+        of_trends: Whether it is left out, and its share goes to the others, without privacy or with a model that takes no
+            trends.
     """
 
     name: str
@@ -144,6 +146,7 @@ class PlannedStep:
     cost: FitCost | None = None
     work_seconds: float = 0.0
     instead: bool = False
+    of_trends: bool = False
 
     def costing(self, cost: FitCost) -> PlannedStep:
         """Return the same step with the cost of its fit, as the model states it."""
@@ -168,3 +171,12 @@ class PlannedStep:
     def _drawn(self) -> int:
         """The noisy cells whose time is not part of the fit's."""
         return self.noisy_cells if self.fit is None or self.fit.seconds is None else 0
+
+
+def without_trends(steps: Sequence[PlannedStep]) -> list[PlannedStep]:
+    """Return steps of which none is of trends, with the same share in all."""
+    kept = [s for s in steps if not s.of_trends]
+    if len(kept) == len(steps):
+        return kept
+    part = sum((s.share for s in steps), Fraction(0)) / sum((s.share for s in kept), Fraction(0))
+    return [replace(s, share=part * s.share) for s in kept]

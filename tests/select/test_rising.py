@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
+from syntabula.errors import ResourceError
 from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
+from syntabula.marginals.measurement import Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
@@ -20,6 +23,9 @@ from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.rising import CHOOSE, MEASURE, TRENDS, learn_trends
 from syntabula.select.spanning_tree import PAIRS, SpanningTree
+from syntabula.synthesizers.marginal import Marginal
+from syntabula.table.schema.numeric import Numeric
+from syntabula.table.schema.schema import Schema
 
 SIZE, RECORDS = 8, 10_000
 COLUMNS = ("a", "b", "c")
@@ -163,3 +169,63 @@ def test_trends_of_one_round_fit_together() -> None:
 
     assert max(sizes) == 2
     assert sum(e.step == MEASURE for e in asked.ledger.entries) == 2
+
+
+def test_trends_keep_to_the_memory_of_the_model() -> None:
+    pair, whole = SIZE**2 * 8 / 2**20, SIZE**3 * 8 / 2**20
+    asked = curator(Budget(epsilon=5.0, delta=1e-5))
+
+    model = SpanningTree(records_per_noise=None).select(asked, PGM(max_memory_mb=(3 * pair + whole) / 2))
+
+    # Only the pairs of the tree may have trends, as three columns together would be too large.
+    measured = [entry.step for entry in asked.ledger.entries].count(MEASURE)
+    assert isinstance(model, RecodedModel)
+    assert isinstance(model.inner, PGM)
+    assert max(map(len, model.inner.cliques)) == 2
+    assert measured <= 2
+    assert float(asked.ledger.remaining_share) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("measured_again", [False, True])
+def test_trends_that_make_a_model_too_large_after_all_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, measured_again: bool
+) -> None:
+    fits, fit = [], PGM.fit
+
+    def too_large(self: PGM, measurements: Sequence[Measurement]) -> PGM:
+        again = sum(len(m.clique) == 2 for m in measurements) > 2
+        fits.append(len(self._trends))
+        if self._trends and again >= measured_again:
+            raise ResourceError("too large")
+        return fit(self, measurements)
+
+    monkeypatch.setattr(PGM, "fit", too_large)
+    asked = curator(Budget(epsilon=5.0, delta=1e-5))
+
+    model = SpanningTree().select(asked, PGM())
+
+    assert max(fits) > 0
+    assert fits[-1] == 0
+    assert model.total == pytest.approx(RECORDS, rel=0.05)
+    assert float(asked.ledger.remaining_share) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "budget", "named"),
+    [
+        pytest.param(PGM(), {"epsilon": 1.0}, True, id="taken"),
+        pytest.param(GUM(), {"epsilon": 1.0}, False, id="other-model"),
+        pytest.param(PGM(), {"budget": NO_PRIVACY}, False, id="no-privacy"),
+    ],
+)
+def test_a_plan_names_trends_where_they_are_taken(
+    model: PGM | GUM, budget: dict[str, Any], named: bool
+) -> None:
+    schema = Schema({c: Numeric(0, 9, integer=True) for c in COLUMNS})
+
+    plan = Marginal(selector=SpanningTree(), model=model, **budget).plan(schema, RECORDS)
+
+    steps = {step.name: step.share for step in plan.steps}
+    assert ({CHOOSE, MEASURE} <= steps.keys()) == named
+    assert ({CHOOSE, MEASURE} & steps.keys() == set()) == (not named)
+    assert sum(steps.values()) == pytest.approx(1)

@@ -19,9 +19,9 @@ from syntabula.marginals.recoding import Recoding, compress
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import RecodedModel, over_merged
 from syntabula.privacy.doors.tables import Candidates, Curator
-from syntabula.select.base import Selector, affordable
+from syntabula.select.base import Selector
 from syntabula.select.merged_codes import coarsen
-from syntabula.select.rising import held_for_trends, learn_trends, planned_trends
+from syntabula.select.rising import fitted_again, held_for_trends, learn_trends, planned_trends
 
 ONE_WAY = "measure one-way marginals"
 TREE = "choose the spanning tree"
@@ -146,7 +146,7 @@ class SpanningTree(Selector):
             )
             if used < held:
                 measured += merged.measure(tree, share=held - used, step=PAIRS)
-                fitted = fitted.fit(measured)
+                fitted = fitted_again(fitted, measured)
         report("fit the model", 1.0)
         return RecodedModel(fitted, recoding)
 
@@ -186,4 +186,6 @@ def _affordable(
     model: MarginalModel, pairs: Sequence[Clique], held: Sequence[Clique], used: float
 ) -> list[Clique]:
     """Return the pairs that keep a tree and its trends small."""
-    return affordable(model, pairs, held, used * _GROWTH_MB)
+    from syntabula.models.pair_questions import affordable_pairs
+
+    return affordable_pairs(model, pairs, held, used * _GROWTH_MB)

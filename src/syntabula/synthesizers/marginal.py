@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from syntabula._arguments import refusal
 from syntabula._entries import Kind
-from syntabula._planning import PlannedStep, Progress
+from syntabula._planning import PlannedStep, Progress, without_trends
 from syntabula._register import entries, load
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
@@ -73,6 +73,8 @@ class MarginalLearner:
             raise ArgumentError(
                 f"`plan` of selector {self._selector!r} must return a list of PlannedStep; see docs/plugins.md"
             )
+        if not self.model.takes_trends:
+            steps = without_trends(steps)
         return [s.costing(model.fit_cost(s.fit, n_rows)) if s.fit else s for s in steps]
 
     def learn(

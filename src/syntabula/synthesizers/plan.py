@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from syntabula._planning import memory_alone
+from syntabula._planning import memory_alone, without_trends
 from syntabula.errors import ArgumentError
 from syntabula.marginals.parts import HELD_VALUES
 from syntabula.prepare.division import prepare
@@ -175,7 +175,10 @@ def planned_fit(
     shared, domain = prepared.planned(codec.domain)
     after = prepared.after_learning()
     learning = 1 - prepared.share - sum((share for _, share in after), Fraction(0))
-    shared += [(step, step.share * learning) for step in method.learner.plan(domain, n_rows)] + after
+    learned = method.learner.plan(domain, n_rows)
+    if budget.currency == "none":
+        learned = without_trends(learned)
+    shared += [(step, step.share * learning) for step in learned] + after
     steps = []
     for position, (step, share) in enumerate(shared):
         seconds = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL * (step.cells > 0) + step.seconds

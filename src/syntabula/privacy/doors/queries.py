@@ -340,12 +340,13 @@ class TrendCurator:
 
     def _most(self, places: NDArray[np.intp]) -> int:
         """Return by how many steps one record changes any of some pairs' trends at most."""
-        pairs = [self._pairs[i] for i in places.tolist()]
-        return max(1, *(int(np.prod([np.abs(self._steps[c]).max() for c in pair])) for pair in pairs))
+        largest = {column: int(np.abs(steps).max()) for column, steps in self._steps.items()}
+        pairs = (self._pairs[i] for i in places.tolist())
+        return max(1, *(largest[first] * largest[second] for first, second in pairs))
 
     def _named(self, places: NDArray[np.intp]) -> list[object]:
         pairs = [self._pairs[i] for i in places.tolist()]
-        return [pairs, *(self._steps[c] for pair in pairs for c in pair)]
+        return [pairs, *(self._steps[c] for c in dict.fromkeys(c for pair in pairs for c in pair))]
 
     def _exact(self) -> Sensitive[NDArray[np.int64]]:
         """Return the trends of all pairs in steps [pairs]; no counts are kept beside those that the curator holds."""
