@@ -131,7 +131,11 @@ class Recoding:
         return EncodedTable(self.target, tuple(columns))
 
     def decode(self, table: EncodedTable, rng: np.random.Generator) -> EncodedTable:
-        """Draw an old code for every new one, in proportion to the shares."""
+        """Draw an old code for every new one, in proportion to the shares.
+
+        The rows of a new code get each old one as often as its share says, but for rounding, in random order: chance
+        would leave out or double the few records far out that hold most of a column's variance.
+        """
         if table.domain != self.target:
             raise DataError("the table's domain differs from the recoding's target")
         columns = [
@@ -151,11 +155,11 @@ class Recoding:
         new = np.arange(self.target.size(column))
         starts = np.searchsorted(groups, new, side="left")
         ends = np.searchsorted(groups, new, side="right") - 1
-        places = codes + rng.random(codes.size)
         drawn = starts[codes]
         # Only codes that were several are searched for: rows are many, and a search takes longer than all else.
         several = np.flatnonzero((starts != ends)[codes])
-        found = np.searchsorted(cumulative, places[several], side="right")
+        places = _even_places(codes[several], new.size, rng)
+        found = np.searchsorted(cumulative, places, side="right")
         drawn[several] = np.clip(found, starts[codes[several]], ends[codes[several]])
         old: NDArray[Any] = order.astype(code_dtype(self.domain.size(column)))[drawn]
         return old
@@ -370,3 +374,15 @@ def _column(measurement: Measurement) -> str:
 def _merged(kept: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return new codes: kept codes in order, all others as one last code."""
     return np.where(kept, np.cumsum(kept) - 1, kept.sum()).astype(np.intp)
+
+
+def _even_places(codes: NDArray[Any], size: int, rng: np.random.Generator) -> FloatArray:
+    """Return a number from k to k + 1 for each code k [n]: those of each code lie at even distances, in random order."""
+    numbers = np.bincount(codes, minlength=size)
+    shuffled = rng.permutation(codes.size)
+    rows = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    ranks = np.arange(codes.size) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+    begun = np.repeat(rng.random(size), numbers)
+    places = np.empty(codes.size)
+    places[rows] = np.repeat(np.arange(size), numbers) + (ranks + begun) / np.repeat(numbers, numbers)
+    return places
