@@ -120,6 +120,14 @@ class TestRows:
         assert (alike == rows.column("a")).all()
         assert abs(same - 4_999 * np.square(np.bincount(drawn) / drawn.size).sum()) < 5 * 35
 
+    def test_edges_stay_with_the_columns_whose_codes_stay(self):
+        domain = Domain(("a", "b"), (3, 2), frozenset("ab"), edges={"a": (0, 1, 2, 3), "b": (0, 1, 2)})
+
+        merging = Recoding(domain, {"a": np.array([0, 0, 1])})
+
+        assert merging.target.edges == {"b": (0, 1, 2)}
+        assert domain.project(("a",)).edges == {"a": (0, 1, 2, 3)}
+
     def test_a_code_of_no_share_is_not_drawn_where_rounding_leaves_a_gap_below_one(self):
         class Largest:
             def random(self, n):

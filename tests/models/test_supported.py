@@ -12,8 +12,9 @@ from syntabula.models.bayesian_network import BayesianNetwork
 from syntabula.models.genetic import Genetic
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
-from syntabula.models.recoded import RecodedModel, Support, Supported, settled
+from syntabula.models.recoded import RecodedModel, Supported, settled
 from syntabula.models.relaxed_projection import RelaxedProjection
+from syntabula.models.support import Support
 
 DOMAIN = Domain.from_sizes({"a": 5, "b": 3}, ordered=["a"], apart={"a": 1, "b": 1})
 SIGMA = 10.0
@@ -99,6 +100,21 @@ class TestSupport:
         assert counts[2] + counts[3] == pytest.approx(38, abs=4)
         assert 100 > counts[2] > counts[3] > 0
         assert counts[4] == 0
+
+    def test_a_tail_of_bins_holds_what_the_bins_before_it_tell(self) -> None:
+        edges = {"a": (0.0, 1, 2, 4, 8, 16, 32, 64)}
+        domain = Domain.from_sizes({"a": 7, "b": 3}, ordered=["a"], edges=edges)
+        a = Measurement(("a",), np.array([900.0, 500, 260, 130, 60, 31, -40]), SIGMA)
+
+        b = Measurement(("b",), np.array([1200.0, 600, 41]), SIGMA)
+        model = Supported(PGM()).over(domain).fit([a, b])
+        (counts,) = model.marginals([("a",)])
+
+        assert model.inner.domain.size("a") < 6
+        assert 60 > counts[5] > 20
+        # The noise far out says nothing of the codes beside it, nor of the number of records.
+        assert counts[4] == pytest.approx(60, abs=10)
+        assert model.total == pytest.approx(1841, abs=1)
 
     def test_impossible_combinations_stay_impossible_without_some_of_the_codes(self) -> None:
         cells = np.ones((5, 3), dtype=bool)

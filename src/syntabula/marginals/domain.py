@@ -30,6 +30,8 @@ class Domain:
         ordered: Columns whose codes have an order, such as bins of a number; ignored when domains are compared.
         apart: How many codes at the end of a column are not values like the others, such as those of missing and
             other values; 0 for a column that is not given. Ignored when domains are compared.
+        edges: Ends of the codes of ordered columns whose codes are bins, in ascending order; of bins alone, not of codes
+            apart. Columns need not be given. Ignored when domains are compared.
 
     Raises:
         SchemaError: If a name is repeated, a size is not a positive integer, or an ordered column is unknown.
@@ -44,6 +46,7 @@ class Domain:
     sizes: tuple[int, ...]
     ordered: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     apart: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    edges: Mapping[str, Sequence[float]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -70,10 +73,14 @@ class Domain:
 
     @classmethod
     def from_sizes(
-        cls, sizes: Mapping[str, int], ordered: Iterable[str] = (), apart: Mapping[str, int] | None = None
+        cls,
+        sizes: Mapping[str, int],
+        ordered: Iterable[str] = (),
+        apart: Mapping[str, int] | None = None,
+        edges: Mapping[str, Sequence[float]] | None = None,
     ) -> Domain:
         """Make a domain from a mapping of column names to sizes."""
-        return cls(tuple(sizes), tuple(sizes.values()), frozenset(ordered), apart or {})
+        return cls(tuple(sizes), tuple(sizes.values()), frozenset(ordered), apart or {}, edges or {})
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -119,7 +126,8 @@ class Domain:
         """Return the domain of some columns, in the order given."""
         members = tuple(clique)
         apart = {c: n for c, n in self.apart.items() if c in members}
-        return Domain(members, self.shape(members), self.ordered & set(members), apart)
+        edges = {c: e for c, e in self.edges.items() if c in members}
+        return Domain(members, self.shape(members), self.ordered & set(members), apart, edges)
 
 
 def contains(outer: Clique, inner: Clique) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.far_tails import far_counts
 
 FloatArray = NDArray[np.float64]
 
@@ -169,11 +170,14 @@ class Tail:
 
     Attributes:
         codes: From the inside out.
-        weights: The count of each, which falls by a constant factor from one code to the next.
+        weights: The count of each, which falls from one code to the next.
+        joins: The last code before them that has records, which they join as those before tell of them; None if they
+            are known as a whole.
     """
 
     codes: NDArray[np.intp]
     weights: FloatArray
+    joins: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +221,7 @@ def evidence(
     apart: int = 0,
     least_apart: float | None = None,
     known: NDArray[np.bool_] | None = None,
+    edges: Sequence[float] | None = None,
 ) -> Evidence:
     """Find the codes that have records, given noisy counts of all codes.
 
@@ -226,10 +231,11 @@ def evidence(
     there are (Storey 2002). Codes apart, such as missing values, are judged alone, by `apart_level`.
 
     The codes of an ordered column are joined from the largest count outwards, until a run is sure to have records;
-    within a run the same rules apply. Of the codes that remain at either end, those from the inside out
-    that stand out most together are a tail, if they stand out at all. Its count is kept, and spread in a geometric series
-    that continues the count of the code before it. So a few records, or noise, do not move a bin's width away from the
-    others, and a tail is not cut off where its bins hold less than their noise.
+    within a run the same rules apply. Of the codes that remain at either end, those are a tail that a smooth decline
+    of the counts before them leaves any records (`far_tails`). Where that is not told, as of codes that are no bins,
+    those from the inside out that stand out most together are a tail, if they stand out at all. Its count is kept, and
+    spread in a geometric series that continues the count of the code before it. So a few records, or noise, do not move
+    a bin's width away from the others, and a tail is not cut off where its bins hold less than their noise.
 
     Without noise every code is kept, as the counts are known. If noise hides all codes, as in a tiny table, nothing is
     known of any, and all but those apart are kept.
@@ -241,6 +247,7 @@ def evidence(
         apart: Number of codes at the end that have no place in the order.
         least_apart: Standard deviations that they must reach, by those of the whole table; by default of this column.
         known: Codes that are kept in any case [codes].
+        edges: Ends of the codes that are bins [codes - apart + 1]; None if they are no bins.
 
     Returns:
         The evidence, with at least one code.
@@ -257,7 +264,11 @@ def evidence(
     if ordered and body > 1:
         inside, ends = _runs(values[:body], sigmas[:body], sure[:body])
         kept[:body] = inside
-        tails = [tail for codes in ends if (tail := _tail(codes, values, sigmas)) is not None]
+        places = None if edges is None else np.array(edges, dtype=np.float64)
+        for codes in ends:
+            far = None if places is None else _far_tail(codes, inside, values[:body], sigmas[:body], places)
+            tail = _tail(codes, values, sigmas) if far is None else far
+            tails += [tail] if tail is not None and tail.codes.size else []
     else:
         kept[:body] = _among(values[:body], sigmas[:body], sure[:body])
     if not kept.any():
@@ -317,6 +328,27 @@ def _runs(
         if waiting:
             ends.append(np.array(waiting, dtype=np.intp))
     return kept, ends
+
+
+def _far_tail(
+    codes: NDArray[np.intp],
+    kept: NDArray[np.bool_],
+    values: FloatArray,
+    sigmas: FloatArray,
+    edges: FloatArray,
+) -> Tail | None:
+    """Return the tail of codes from the inside out, by the decline before them; None if nothing tells of one."""
+    others, sigma = np.flatnonzero(kept), float(np.median(sigmas))
+    if codes[-1] == 0:
+        joins = int(others[others > codes[0]][0])
+        weights = far_counts(values[::-1], sigma, -edges[::-1], values.size - 1 - int(codes[0]))
+    else:
+        joins = int(others[others < codes[0]][-1])
+        weights = far_counts(values, sigma, edges, int(codes[0]))
+    if weights is None:
+        return None
+    held = np.flatnonzero(weights)
+    return Tail(codes[held], weights[held], joins)
 
 
 def _tail(codes: NDArray[np.intp], values: FloatArray, sigmas: FloatArray) -> Tail | None:

@@ -64,7 +64,8 @@ class Recoding:
         object.__setattr__(self, "maps", maps)
         object.__setattr__(self, "shares", shares)
         apart = {c: self._apart(c, n) for c, n in self.domain.apart.items()}
-        object.__setattr__(self, "target", Domain.from_sizes(sizes, self.domain.ordered, apart))
+        edges = {c: e for c, e in self.domain.edges.items() if c not in maps}
+        object.__setattr__(self, "target", Domain.from_sizes(sizes, self.domain.ordered, apart, edges))
 
     @cached_property
     def _runs(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -13,8 +13,9 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total, project_simplex
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import Model
-from syntabula.models.recoded import RecodedModel, Support
+from syntabula.models.recoded import RecodedModel
 from syntabula.models.row_set import RowSet
+from syntabula.models.support import Support
 from syntabula.privacy.doors import Doors
 from syntabula.record_models.generated_rows import RakedRows
 from syntabula.record_models.representation import one_way_counts

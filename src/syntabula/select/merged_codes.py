@@ -15,7 +15,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import FloatArray, Measurement
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
-from syntabula.models.recoded import Support
+from syntabula.models.support import Support
 from syntabula.privacy.doors.tables import Curator
 
 ONE_WAY = "measure one-way marginals"

@@ -50,7 +50,7 @@ def calendar_domain(codec: Codec, names: Sequence[str]) -> Domain:
     for name in names:
         for calendar in calendars_of(codec, name):
             sizes[calendar_column(domain, name, calendar)] = KINDS[calendar] + 1
-    return Domain.from_sizes(sizes, domain.ordered, domain.apart)
+    return Domain.from_sizes(sizes, domain.ordered, domain.apart, domain.edges)
 
 
 def encoded_with_calendars(

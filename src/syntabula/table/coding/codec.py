@@ -103,7 +103,8 @@ class Codec:
         if not sizes:
             raise SchemaError("the schema has no column to learn from; declare one that is not an identifier")
         apart = {n: c.n_apart for n, c in self._learned().items() if c.n_apart}
-        object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes), apart))
+        edges = {n: bins.edges for n, bins in self.bins.items() if n in sizes}
+        object.__setattr__(self, "domain", Domain.from_sizes(sizes, needed & set(sizes), apart, edges))
         object.__setattr__(self, "lifts", MappingProxyType(dict(self.lifts)))
         object.__setattr__(self, "ends", MappingProxyType(dict(self.ends)))
         for name, ends in self.ends.items():
@@ -160,12 +161,7 @@ class Codec:
         return cls(schema, chosen, spreads or {}, roundness or {}, rhythms or {}, unit_sizes)
 
     def encode(
-        self,
-        table: RawTable,
-        *,
-        strict: bool = False,
-        found: Collection[str] = (),
-        let_go: bool = False,
+        self, table: RawTable, *, strict: bool = False, found: Collection[str] = (), let_go: bool = False
     ) -> tuple[EncodedTable, Coercions]:
         """Encode a table; never fails on a table whose columns are stored as the schema says.
 
