@@ -40,14 +40,26 @@ class TestFarCounts:
         assert 1.4 * np.mean(told) < min(np.mean(cut), np.mean(counted))
 
     def test_hardly_any_records_lie_beyond_an_end(self) -> None:
-        ended = np.array([50.0, 100, 150, 200, 250, 250, 250, 300, 0, 0, 0, 0, 0, 0])
+        ended = np.array([250.0, 500, 750, 1000, 1250, 1250, 1250, 1500, 0, 0, 0, 0, 0, 0])
 
         far = [far_counts(noisy(ended, seed), SIGMA, EDGES, 8) for seed in range(50)]
 
         assert np.mean([f.sum() for f in far if f is not None]) < 1.5 * SIGMA
 
     def test_nothing_is_told_where_no_codes_come_before(self) -> None:
-        assert far_counts(np.array([900.0, 3, 1]), SIGMA, np.arange(4.0), 1) is None
+        assert far_counts(np.array([9000.0, 3, 1]), SIGMA, np.arange(4.0), 1) is None
+
+    def test_nothing_is_told_by_much_noise(self) -> None:
+        values = noisy(COUNTS, 3)
+
+        assert far_counts(values, SIGMA, EDGES, 10) is not None
+        assert far_counts(values, 30.0, EDGES, 10) is None
+
+    def test_nothing_is_told_of_codes_longer_than_doublings(self) -> None:
+        edges = np.array([*EDGES[:11], 1e6])
+        values = noisy(np.append(COUNTS[:10], COUNTS[10:].sum()), 3)
+
+        assert far_counts(values, SIGMA, edges, 10) is None
 
     def test_scale_and_unit_do_not_matter(self) -> None:
         values = noisy(COUNTS, 3)

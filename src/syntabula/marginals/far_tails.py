@@ -27,6 +27,12 @@ _FEWEST, _LEAST_SIGMAS = 3, 15.0
 """Codes, and standard deviations of noise that they hold together, from which a decline is learned."""
 _NARROWEST = 0.02
 """Least width of such a code, in distances from the centre; others are single values."""
+_CLEAR = 500.0
+"""Records for each standard deviation of noise from which far codes are told: where there are fewer, columns that end
+seem to go on, and their spread comes out too wide."""
+_LONGEST = 1.2
+"""Most that a code with far records may be long, in the logarithm of the distance; a doubling is .7. What is known of a
+longer one says little of the column's spread."""
 _LEAST_RECORDS = 0.1
 """Expected records below which a code is empty."""
 _STEPS, _ROUNDS = 8, 4
@@ -48,8 +54,11 @@ def far_counts(values: FloatArray, sigma: float, edges: FloatArray, first: int) 
         first: The first code whose records noise hides.
 
     Returns:
-        The numbers [codes - first]; None if the codes before tell no decline.
+        The numbers [codes - first]; None if the codes before tell no decline, far codes are too long, or noise is too
+        much.
     """
+    if values.sum() < _CLEAR * sigma:
+        return None
     held = np.cumsum(np.maximum(values, 0.0))
     middle = int(np.searchsorted(held, held[-1] / 2))
     away = edges - (edges[middle] + edges[middle + 1]) / 2
@@ -78,9 +87,11 @@ def far_counts(values: FloatArray, sigma: float, edges: FloatArray, first: int) 
     chances = np.exp(log_chances - log_chances.max())
     likely = np.maximum(expected + (counted - expected) * own / spread, 0.0)
     found = np.square((chances / chances.sum()) @ np.sqrt(likely))
+    holds = (codes >= first) & (found >= _LEAST_RECORDS)
+    if (places[codes - start + 1] - places[codes - start])[holds].max(initial=0.0) > _LONGEST:
+        return None
     far = np.zeros(values.size - first)
-    is_far = codes >= first
-    far[codes[is_far] - first] = np.where(found[is_far] >= _LEAST_RECORDS, found[is_far], 0.0)
+    far[codes[holds] - first] = found[holds]
     return far
 
 
