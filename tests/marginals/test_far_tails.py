@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from syntabula.marginals.far_tails import far_counts
 from syntabula.marginals.measurement import evidence
@@ -60,6 +61,45 @@ class TestFarCounts:
         values = noisy(np.append(COUNTS[:10], COUNTS[10:].sum()), 3)
 
         assert far_counts(values, SIGMA, edges, 10) is None
+
+    def test_bins_of_one_width_decline_however_far_out(self) -> None:
+        # From code 53 on they are narrower than a fiftieth of their distance; single values only among wider ones.
+        edges = np.arange(201.0)
+        counts = np.histogram(np.random.default_rng(0).lognormal(1.5, 1.2, 20_000), edges)[0].astype(float)
+        first = 60
+
+        far = far_counts(noisy(counts, 0), SIGMA, edges, first)
+
+        assert far is not None
+        assert far.sum() == pytest.approx(counts[first:].sum(), rel=0.5)
+        assert far[-40:].sum() > 0
+
+    def test_nothing_is_told_of_single_values_among_wider_bins(self) -> None:
+        edges = np.array([0, 1, 2, 4, 8, 8.01, 8.02, 8.03])
+        values = np.array([9000.0, 800, 400, 100, 30, 20, 10])
+
+        assert far_counts(values, SIGMA, edges, 4) is None
+
+    def test_nothing_is_told_by_more_codes_than_memory_allows(self) -> None:
+        size = 4_000
+        counts = 400 * np.exp(-np.arange(size) / 300)
+
+        assert far_counts(noisy(counts, 0), SIGMA, np.arange(size + 1.0), 1_500) is None
+
+    @pytest.mark.parametrize("largest", [1e-300, 1e308])
+    def test_distances_of_any_unit_are_finite(self, largest: float) -> None:
+        values = noisy(COUNTS, 3)
+        wanted = far_counts(values, SIGMA, EDGES, 10)
+
+        assert np.allclose(far_counts(values, SIGMA, EDGES * (largest / EDGES[-1]), 10), wanted, rtol=1e-6)
+
+    def test_bins_of_hundreds_of_doublings_do_no_harm(self) -> None:
+        edges = np.geomspace(1e-300, 1e308, COUNTS.size + 1)
+
+        with np.errstate(all="raise", under="ignore"):
+            far = far_counts(noisy(COUNTS, 3), SIGMA, edges, 10)
+
+        assert far is None or np.isfinite(far).all()
 
     def test_scale_and_unit_do_not_matter(self) -> None:
         values = noisy(COUNTS, 3)

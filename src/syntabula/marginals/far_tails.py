@@ -25,8 +25,11 @@ _ROUGH = 0.4
 """Part of a count by which real columns differ from a smooth decline."""
 _FEWEST, _LEAST_SIGMAS = 3, 15.0
 """Codes, and standard deviations of noise that they hold together, from which a decline is learned."""
-_NARROWEST = 0.02
-"""Least width of such a code, in distances from the centre; others are single values."""
+_NARROWEST, _BESIDE = 0.02, 0.1
+"""A code is a single value, of which a decline tells nothing, if it is narrower than this part of its distance from the
+centre, and than this part of the widest code nearer to the centre. Where all bins have one width, none is."""
+_MOST_CODES = 1_000
+"""Codes from which a decline is learned, at most; it takes 30 kilobytes for each."""
 _CLEAR = 500.0
 """Records for each standard deviation of noise from which far codes are told: where there are fewer, columns that end
 seem to go on, and their spread comes out too wide."""
@@ -54,24 +57,29 @@ def far_counts(values: FloatArray, sigma: float, edges: FloatArray, first: int) 
         first: The first code whose records noise hides.
 
     Returns:
-        The numbers [codes - first]; None if the codes before tell no decline, far codes are too long, or noise is too
-        much.
+        The numbers [codes - first]; None if no codes before tell a decline, far codes are too long or single values,
+        noise is too much, or codes are too many.
     """
     if values.sum() < _CLEAR * sigma:
         return None
+    # By their largest, so that distances stay finite whatever the unit.
+    edges = edges / np.abs(edges).max()
     held = np.cumsum(np.maximum(values, 0.0))
     middle = int(np.searchsorted(held, held[-1] / 2))
     away = edges - (edges[middle] + edges[middle + 1]) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wide = (away[:-1] > 0) & (np.diff(edges) >= _NARROWEST * away[:-1])
+    outside, widths = away[:-1] > 0, np.diff(edges)
+    nearer = np.maximum.accumulate(np.where(outside, widths, 0.0))
+    wide = outside & (widths >= np.minimum(_NARROWEST * away[:-1], _BESIDE * nearer))
     before = np.flatnonzero(wide[:first])[::-1]
     enough = np.flatnonzero(np.cumsum(values[before]) >= _LEAST_SIGMAS * sigma)
-    if not before.size:
+    if not before.size or not wide[first:].any():
         return None
     n_before = max(_FEWEST, int(enough[0]) + 1 if enough.size else before.size)
     start = int(before[:n_before][-1])
     codes = start + np.flatnonzero(wide[start:])
-    places = np.log(away[start:] / away[start])
+    if codes.size > _MOST_CODES:
+        return None
+    places = np.log(away[start:]) - math.log(away[start])
     shapes, log_chances = _shapes(
         places[codes - start], places[codes - start + 1], int((codes < first).sum())
     )
@@ -96,7 +104,8 @@ def far_counts(values: FloatArray, sigma: float, edges: FloatArray, first: int) 
 
 
 def _shapes(lows: FloatArray, highs: FloatArray, n_sure: int) -> tuple[FloatArray, FloatArray]:
-    """Return what each decline leaves of one record for each code [declines, codes], and log chances [declines].
+    """Return how many records each decline leaves for each code, up to a factor [declines, codes], and log chances
+    [declines].
 
     Args:
         lows: Where codes begin, in the logarithm of the distance [codes].
@@ -105,7 +114,9 @@ def _shapes(lows: FloatArray, highs: FloatArray, n_sure: int) -> tuple[FloatArra
     """
     within = lows[:, None] + (highs - lows)[:, None] * (np.arange(_STEPS) + 0.5) / _STEPS
     rates, bends = (grid.ravel()[:, None, None] for grid in np.meshgrid(_RATES, _BENDS))
-    whole = np.exp(-rates * within - bends * np.square(within)).mean(axis=2) * (highs - lows)
+    falls = rates * within + bends * np.square(within)
+    # From its least on, so that a code of very many doublings has more than zero.
+    whole = np.exp(falls.min(axis=(1, 2), keepdims=True) - falls).mean(axis=2) * (highs - lows)
     whole = np.maximum(whole, 1e-300)
     ends = np.unique(np.linspace(n_sure, lows.size - 1, _MOST_ENDS).astype(np.int64))
     ending = np.where(np.arange(lows.size) >= ends[:, None, None], 1e-300, whole)
