@@ -160,6 +160,17 @@ def test_a_tilt_brings_a_pair_to_its_trend() -> None:
     assert beyond.max() <= 16
 
 
+def test_a_fit_of_cells_alone_is_finished_as_it_is() -> None:
+    scores = scores_of(np.ones(SIZE), SIZE)
+    known = [Measurement((c,), np.full(SIZE, RECORDS / SIZE), 2.0) for c in "ab"]
+    trend = Trend(("a", "b"), (scores, scores), 300.0, 20.0)
+    fitted = PGM(stop_at_noise=False).over(domain_of(["a", "b"])).with_trends([trend]).fit(known)
+
+    (before,), (after,) = (model.marginals([("a", "b")]) for model in (fitted, fitted.finished()))
+
+    assert np.array_equal(before, after)
+
+
 def test_trends_take_few_steps_beside_marginals_that_are_known_far_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -223,7 +223,7 @@ class PGM(MarginalModel):
         another as far as noise tells, the fit begins with no records in cells that break this rule.
         """
         targets = self._targets if self.stop_at_noise else ()
-        if not self._trends and not any(t.dependent(len(targets)) for t in targets):
+        if not targets or not (self._trends or any(t.dependent(len(targets)) for t in targets)):
             return replace(self, _targets=(), _trends=())
         self.__dict__.pop("_tables", None)
         order = elimination_order(self._layout, [t.clique for t in targets])
