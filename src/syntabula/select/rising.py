@@ -130,9 +130,8 @@ def learn_trends(
             break
         try:
             model = model.with_trends([*found, *new]).fit(measured)
-        except (
-            ResourceError
-        ):  # larger than estimated; the budget is spent, and what is left goes to the pairs
+        except ResourceError:
+            # Larger than estimated: these trends are paid and of no use, and what is left goes to the pairs.
             break
         found += new
         progress(MEASURE, (number + 1) / _ROUNDS)
