@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import pickle
 import warnings
 
 import numpy as np
@@ -348,6 +349,26 @@ class TestFile:
         pd.testing.assert_frame_equal(
             quietly(lambda: loaded.sample(80, seed=4)), quietly(lambda: release.sample(80, seed=4))
         )
+
+    def test_a_slip_that_earlier_versions_let_through_is_kept(self, tmp_path):
+        columns = {name: COLUMNS[name] for name in ("a", "s")}
+        slip = Rules(require=["not (s = 'non' and a > 0)", "a < 9"])
+        path = tmp_path / "r.syn"
+        spelled = Schema(columns, rules=Rules(require=["not (s = 'none' and a > 9)", "a < 9"]))
+        st.Independent(epsilon=2.0, seed=1).fit(table()[[*columns]], spelled).save(path)
+        content, arrays = read_release(path)
+        content["ruled_schema"]["rules"] = slip.to_json()
+        write_release(path, content, arrays, version=2)
+
+        loaded = st.load(path)
+        again = pickle.loads(pickle.dumps(loaded.schema))
+
+        assert (loaded.sample(80, seed=4)["a"] < 9).all()
+        assert loaded.schema.rules == slip == again.rules
+        loaded.save(path)
+        assert st.load(path).schema == loaded.schema
+        with pytest.raises(SchemaError, match="'non' is no category of column 's'"):
+            Schema(columns, rules=slip)
 
     def test_earlier_versions_refuse_it_and_read_one_without_rules(self, release, tmp_path):
         release.save(tmp_path / "r.syn")

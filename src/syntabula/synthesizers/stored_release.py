@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from syntabula._arguments import path as file_path
-from syntabula.errors import ReleaseFileError, ResourceError, SyntabulaError
+from syntabula.errors import ReleaseFileError, ResourceError, SchemaError, SyntabulaError
 from syntabula.models.base import Model, model_array_bytes, model_from_state, model_state
 from syntabula.privacy.statement import PrivacyStatement
 from syntabula.synthesizers.release_file import LATER_FORMAT_VERSION, read_release, write_release
@@ -96,7 +96,7 @@ def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
     """Return the rules of a release's rows; raises ReleaseFileError or SchemaError if they do not fit its codec."""
     if _RULED not in content:
         return None
-    schema = Schema.from_json(content[_RULED])
+    schema = _ruled_schema(content[_RULED])
     rules = row_rules(schema, _distances(content, schema))
     if rules is None or dict(rules.learned_schema.columns) != dict(codec.schema.columns):
         raise ReleaseFileError(
@@ -104,6 +104,17 @@ def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
             "get the file again from where it was made"
         )
     return rules
+
+
+def _ruled_schema(document: Mapping[str, Any]) -> Schema:
+    """Return the schema of whole rows; raises SchemaError. Earlier versions let rules name categories of no column."""
+    try:
+        return Schema.from_json(document)
+    except SchemaError:
+        from syntabula.table.rules.rules import EarlierRules
+
+        without = Schema.from_json({name: part for name, part in document.items() if name != "rules"})
+        return replace(without, rules=EarlierRules.from_json(document["rules"]))
 
 
 def _distances(content: Mapping[str, Any], schema: Schema) -> dict[str, Distance] | None:

@@ -20,7 +20,7 @@ from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
 from syntabula.table.rules.named_categories import check_categories
 from syntabula.table.rules.probes import tried_values
-from syntabula.table.rules.rules import Rules
+from syntabula.table.rules.rules import EarlierRules, Rules
 from syntabula.table.rules.stated_windows import StatedWindows
 from syntabula.table.rules.windows import are_comparable
 from syntabula.table.schema.columns import (
@@ -74,11 +74,11 @@ def compiled(rules: Rules, columns: Mapping[str, Column]) -> Compiled:
         SchemaError: If a rule names no column or one that it cannot use, cannot be read or computed, gives another
             type than declared, belongs to a cycle, or is satisfied by no row; says which rule, and what to do.
     """
-    return _compiled(rules, tuple(columns.items()))
+    return _compiled(rules, tuple(columns.items()), isinstance(rules, EarlierRules))
 
 
 @lru_cache(maxsize=64)
-def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
+def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...], is_earlier: bool) -> Compiled:
     columns = dict(named)
     _check_named(rules, columns)
     derived = {
@@ -88,10 +88,12 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...]) -> Compiled:
     required = [Condition(text, _read(f"require {_short(text)}", text, columns)) for text in rules.require]
     for name, expression in derived.items():
         _check_usable(f"derive for column {name!r}", expression.columns, columns)
-        check_categories(f"derive for column {name!r}", expression, columns, computes=name)
+        if not is_earlier:
+            check_categories(f"derive for column {name!r}", expression, columns, computes=name)
     for condition in required:
         _check_usable(f"require {_short(condition.rule)}", condition.expression.columns, columns)
-        check_categories(f"require {_short(condition.rule)}", condition.expression, columns)
+        if not is_earlier:
+            check_categories(f"require {_short(condition.rule)}", condition.expression, columns)
     derived = _in_order(derived, lambda name: derived[name].columns, _derived_cycle)
     _check_types(derived, required, columns)
     windows = StatedWindows.of(columns, {c.rule: c.expression for c in required}, derived)

@@ -82,7 +82,7 @@ class Rules:
 
     def __reduce__(self) -> Any:
         # A mapping proxy cannot be pickled or copied.
-        return Rules, (dict(self.derive), self.order, self.require, self.together, self.provenance)
+        return type(self), (dict(self.derive), self.order, self.require, self.together, self.provenance)
 
     def _stated(self) -> tuple[object, ...]:
         return tuple(self.derive.items()), self.order, self.require, self.together, self.provenance
@@ -118,6 +118,13 @@ class Rules:
                 hint = near(key, kinds) or f"; allowed are {', '.join(kinds)}"
                 raise SchemaError(f"rules has an unknown key {key!r}{hint}")
         return cls(**document)
+
+
+class EarlierRules(Rules):
+    """Rules of a release of an earlier version, which may name a category that no column declares.
+
+    A schema with such a slip is refused; a release that was paid for is not.
+    """
 
 
 def _expressions(given: object) -> dict[str, str]:
