@@ -170,3 +170,11 @@ def test_texts_beside_an_open_column_may_be_unlisted():
     columns = COLUMNS | {"s": Categorical(["x"], open=True)}
 
     assert Schema(columns, rules=Rules(require=["s <> 'rare' or a > 2"])).compiled_rules is not None
+
+
+def test_texts_of_a_list_are_compared_with_the_column_before_it_alone():
+    columns = COLUMNS | {"t": Categorical(["y", "z"])}
+
+    assert Schema(columns, rules=Rules(require=["t in (s, 'z')"])).compiled_rules
+    with pytest.raises(SchemaError, match="'x' is no category of column 't'"):
+        Schema(columns, rules=Rules(require=["t in (s, 'x')"]))

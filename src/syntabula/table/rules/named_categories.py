@@ -59,8 +59,11 @@ def _compared(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield columns with texts that they are compared with."""
     parts = [*children_of(node)]
     if node["type"] in _COMPARED:
-        names = [part["column_names"][-1] for part in parts if part["class"] == "COLUMN_REF"]
-        yield from ((name, text) for name in names for part in parts for text in _text(part))
+        # A list may hold columns too, which are not compared with the texts beside them.
+        for part in parts[1:]:
+            for one, other in ((parts[0], part), (part, parts[0])):
+                if one["class"] == "COLUMN_REF":
+                    yield from ((one["column_names"][-1], text) for text in _text(other))
     for part in parts:
         yield from _compared(part)
 
