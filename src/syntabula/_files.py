@@ -88,6 +88,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def cut_on_disk(descriptor: int, size: int, folder: Path) -> None:
+    """Cut an open file off after some bytes, and force it and its folder's entry to disk; raises OSError."""
+    os.ftruncate(descriptor, size)
+    os.fsync(descriptor)
+    sync_folder(folder)
+
+
 def _take_name(temporary: Path, target: Path) -> None:
     """Rename a file unless the new name is taken; raises FileExistsError if it is."""
     try:

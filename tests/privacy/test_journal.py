@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import math
 import os
 import stat
@@ -401,6 +402,26 @@ class TestPlace:
             Journal(path)
 
         assert (target.read_bytes() if target.exists() else None) == before
+
+
+@pytest.mark.parametrize("call", ["ftruncate", "fsync"])
+def test_one_that_no_disk_holds_is_not_opened(path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    closed: list[int] = []
+    real = os.close
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, failing)
+        patched.setattr(os, "close", lambda fd: (closed.append(fd), real(fd))[1])
+        with pytest.raises(
+            ReleaseFileError, match="cannot be opened: No space left on device; choose another"
+        ):
+            Journal(path)
+
+    assert closed
+    Journal(path).close()
+
+
+def failing(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class TestFiles:

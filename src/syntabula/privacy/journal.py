@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._files import lock_exclusively, sync_folder
+from syntabula._files import cut_on_disk, lock_exclusively
 from syntabula.errors import ArgumentError, ReleaseFileError
 from syntabula.privacy.events import Event, event_from_json
 
@@ -211,8 +211,9 @@ class Journal(MemoryJournal):
 
     def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
         self.path = Path(path)
-        self._descriptor = _opened(self.path, must_exist)
+        self._descriptor = -1
         try:
+            self._descriptor = _opened(self.path, must_exist)
             if not lock_exclusively(self._descriptor):
                 raise ReleaseFileError(
                     f"the journal {str(self.path)!r} is in use by another run; wait for its end, or name "
@@ -223,11 +224,14 @@ class Journal(MemoryJournal):
                 # Through another one, which does not write: the lines are already in the file.
                 known, self._end, self._last = _read(file.read(), self.path)
             self._records, self._runs = known._records, known._runs
-            os.ftruncate(self._descriptor, self._end)
-            os.fsync(self._descriptor)
-            sync_folder(self.path.parent)
-        except BaseException:
-            os.close(self._descriptor)
+            cut_on_disk(self._descriptor, self._end, self.path.parent)
+        except BaseException as error:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+            if isinstance(error, OSError):
+                raise ReleaseFileError(
+                    f"the journal {str(self.path)!r} cannot be opened: {error.strerror}; choose another place"
+                ) from None
             raise
 
     @staticmethod
@@ -290,24 +294,20 @@ class Journal(MemoryJournal):
 
 
 def _opened(path: Path, must_exist: bool) -> int:
-    """Open a regular file for reading and writing and return its descriptor; anything else is refused."""
+    """Open a regular file for reading and writing and return its descriptor; anything else is refused, or an OSError."""
     flags = os.O_RDWR | (0 if must_exist else os.O_CREAT)
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        # Opening some pipes and devices would block, or have side effects.
-        if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-            raise ReleaseFileError(
-                f"the journal {str(path)!r} is a symbolic link, a folder, a pipe or a device; name the file itself"
-            )
-        return os.open(path, flags, 0o600)
-    except OSError as error:
-        if must_exist and isinstance(error, FileNotFoundError):
-            raise ReleaseFileError(
-                f"there is no journal {str(path)!r} to resume; check its name, or begin without resume"
-            ) from None
+    is_there = os.path.lexists(path)
+    if must_exist and not is_there:
         raise ReleaseFileError(
-            f"the journal {str(path)!r} cannot be opened: {error.strerror}; choose another place"
-        ) from None
+            f"there is no journal {str(path)!r} to resume; check its name, or begin without resume"
+        )
+    # Opening some pipes and devices would block, or have side effects.
+    if is_there and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise ReleaseFileError(
+            f"the journal {str(path)!r} is a symbolic link, a folder, a pipe or a device; name the file itself"
+        )
+    return os.open(path, flags, 0o600)
 
 
 def _plain_numbers(values: NoisyArray) -> NoisyArray:
