@@ -117,6 +117,22 @@ class TestGrownBins:
         assert sum(shares.values()) == pytest.approx(1.0)
         assert 0.18 < sum(share for step, share in shares.items() if "of 'c" in step) < 0.2
 
+    @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(9, 10)])
+    def test_a_large_planned_share_leaves_enough_for_learning(self, share: Fraction) -> None:
+        rng = np.random.default_rng(0)
+        places = [f"place {i}" for i in range(400)]
+        frame = pd.DataFrame(
+            {name: rng.normal(500, 90, 100) for name in "abc"} | {"d": rng.choice(places, 100)}
+        )
+        columns = {name: st.Numeric(0, 1_000) for name in "abc"} | {"d": st.Categorical(places)}
+        method = st.MST(epsilon=1.0, seed=0, preprocessing=Preprocessing(share=share))
+
+        # They asked for more than there was.
+        release = method.fit(frame, st.Schema(columns))
+
+        learned = sum(line.share for line in release.privacy.lines if line.step.startswith("measure"))
+        assert learned >= (1 - share) / 3
+
 
 class TestWithoutPrivacy:
     def test_exact_answers_need_no_more(self) -> None:

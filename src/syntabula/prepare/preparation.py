@@ -222,14 +222,14 @@ class Preparation:
     def grown_refinements(self, counted: NoisyVector | None, n_columns: int, left: Fraction) -> Shares:
         """Return shares for bins and frequent values, larger for a small table.
 
-        Under wide bounds they tell where values lie, of a twelfth of the records, for up to twice the planned share by
-        the part of columns that have bins; where domains are found, of a fiftieth, for a sixth of what is left.
+        Under wide bounds they tell where values lie, of a twelfth of the records, for up to twice the planned share, by
+        the part of columns with bins, or half of what is left; where domains are found, of a fiftieth, for a sixth of it.
         """
         if counted is None or not (together := sum(self.refinements.values(), Fraction(0))):
             return self.refinements
-        told, most = _TOLD_BY_BINS, 1 + Fraction(len(self.refinements), n_columns)
+        told, most = _TOLD_BY_BINS, min(1 + Fraction(len(self.refinements), n_columns), left / together / 2)
         if self.domains:
-            told, most = _TOLD_WHERE_FOUND, max(_MOST_WHERE_FOUND * left / together, Fraction(1))
+            told, most = _TOLD_WHERE_FOUND, _MOST_WHERE_FOUND * left / together
         enough = self.count * counted.times_to_tell(told, LEAST_FAILURE)
         return {name: max(share, min(enough, share * most)) for name, share in self.refinements.items()}
 
@@ -240,8 +240,7 @@ class Preparation:
         if counted is None:
             return planned
         enough = self.count * counted.times_to_tell(_TOLD_BY_RHYTHM, LEAST_FAILURE)
-        room = (left - sum(shares.values()) - (self.merging.share if self.merging else 0)) / 2
-        return raised(planned, enough, (shares, self.domains, self.types), room)
+        return raised(planned, enough, (shares, self.domains, self.types), (left - sum(shares.values())) / 2)
 
     def typed(
         self,
@@ -345,8 +344,9 @@ class Preparation:
         )
         delta = self._delta_for(ledger, self.failing) / max(failing, 1)
         codes: dict[str, OrderedCodes] = {}
-        refinements = self.grown_refinements(counted, len(schema), ledger.remaining_share)
-        rhythms = self._rhythms(refinements, counted, ledger.remaining_share)
+        left = ledger.remaining_share - (self.merging.share if self.merging else 0)
+        refinements = self.grown_refinements(counted, len(schema), left)
+        rhythms = self._rhythms(refinements, counted, left)
         for name, share in one_by_one(refinements, "fit the bins", progress):
             column = schema[name]
             if isinstance(column, Ordered):
