@@ -31,9 +31,7 @@ from syntabula.models.junction_tree.calibration import (
     marginal_probabilities,
     weigh,
 )
-from syntabula.models.junction_tree.pair_growth import most_growth
 from syntabula.models.junction_tree.sample import sample_given, sample_rows
-from syntabula.models.junction_tree.score_products import expected_products
 from syntabula.models.junction_tree.tree import (
     JunctionTree,
     check_memory,
@@ -54,8 +52,7 @@ if TYPE_CHECKING:
 _CHEAP_MB = 100.0
 """A tree of this size is computed within a second."""
 _EMPTY = 30.0
-"""How far the potential of a cell outside a rule is lowered before the last fit: no row has it, unless other measurements
-bring it back."""
+"""How far the potential of a cell outside a rule is lowered before the last fit; measurements may bring it back."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -290,14 +287,17 @@ class PGM(MarginalModel):
         Args:
             scores: The score of each code [codes], by column.
         """
+        from syntabula.models.junction_tree.score_products import expected_products
+
         found: FloatArray = self._total * expected_products(self._tree, self._tables, scores)
         return found
 
     def memory_with_pairs_mb(self, cliques: Sequence[Clique], pairs: Sequence[Clique]) -> list[float]:
         """Return about the most that `memory_mb` is with each pair of columns, in a hundredth of the time."""
+        from syntabula.models.junction_tree.pair_growth import most_growth
+
         tree = junction_tree(self.domain, [*cliques, *self._zeros])
-        cells = tree.cells
-        return [table_mb(cells + growth) for growth in most_growth(tree, pairs)]
+        return [table_mb(n) for n in (tree.cells + np.array(most_growth(tree, pairs))).tolist()]
 
     def _probabilities(self, tree: JunctionTree, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return the probabilities of cliques, by the messages of a tree that holds all factors."""

@@ -267,3 +267,26 @@ def union(masks: Iterable[int]) -> int:
     for mask in masks:
         found |= mask
     return found
+
+
+class CliqueTable:
+    """The table of one clique and its sums, each made once.
+
+    Args:
+        domain: The domain of its columns.
+        clique: Its columns.
+        table: Its probabilities.
+    """
+
+    def __init__(self, domain: Domain, clique: Clique, table: FloatArray) -> None:
+        self.clique = clique
+        self._domain = domain
+        self._sums = {clique: table}
+
+    def sum(self, columns: Clique) -> FloatArray:
+        """Return the probabilities of some columns, in their order, summed once from the smallest available table."""
+        wanted = self._domain.canonical(columns)
+        if wanted not in self._sums:
+            held = min((c for c in self._sums if set(wanted) <= set(c)), key=lambda c: self._sums[c].size)
+            self._sums[wanted] = sum_over(self._sums[held], axes_outside(held, wanted))
+        return arranged(self._sums[wanted], wanted, columns)

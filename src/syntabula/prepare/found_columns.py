@@ -92,7 +92,7 @@ def find_columns(
                 raise PrivateDomainError(_no_bounds(hidden, exact=ledger.budget.currency == "none")) from None
     cut_off = {name: found.beyond for name, found in bounds.items() if found.cuts_off}
     at_the_end = [name for name in cut_off if _reaches_the_end(columns[name], table[name].physical)]
-    for names, bounds, advice in (
+    for names, where, advice in (
         (
             [n for n in cut_off if n not in at_the_end],
             "the bounds that were found",
@@ -106,7 +106,7 @@ def find_columns(
     ):
         warn_of_hidden(
             names,
-            f"some values seem to lie beyond {bounds}, and are moved to the nearest bound: "
+            f"some values seem to lie beyond {where}, and are moved to the nearest bound: "
             f"{_percentages([cut_off[n] for n in names])} of the values (noisy counts){_most(cut_off, names)}; {advice}",
         )
     exact = ledger.budget.currency == "none"

@@ -16,7 +16,7 @@ import numpy as np
 from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.junction_tree.tree import JunctionTree, inwards
-from syntabula.models.tables import arranged, axes_outside, sum_over
+from syntabula.models.tables import CliqueTable, sum_over
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _run(
     found = _Found(wanted)
     waiting: dict[int, list[_Message]] = {}
     for step in steps:
-        inside = _Inside(tree, step.position, tables[step.position])
+        inside = _Inside(tree.domain, tree.cliques[step.position], tables[step.position])
         messages = waiting.pop(step.position, [])
         joint = _joint(inside, messages, step, codes)
         _add_pairs(found, inside, messages, joint)
@@ -256,27 +256,8 @@ class _Found:
                         self._left.remove(pair)
 
 
-class _Inside:
-    """The table of one clique and its sums.
-
-    Args:
-        tree: The tree.
-        position: Position of the clique.
-        table: Its probabilities.
-    """
-
-    def __init__(self, tree: JunctionTree, position: int, table: FloatArray) -> None:
-        self.clique = tree.cliques[position]
-        self._domain = tree.domain
-        self._sums = {self.clique: table}
-
-    def sum(self, columns: Clique) -> FloatArray:
-        """Return the probabilities of some columns, in their order, summed once from the smallest available table."""
-        wanted = self._domain.canonical(columns)
-        if wanted not in self._sums:
-            held = min((c for c in self._sums if set(wanted) <= set(c)), key=lambda c: self._sums[c].size)
-            self._sums[wanted] = sum_over(self._sums[held], axes_outside(held, wanted))
-        return arranged(self._sums[wanted], wanted, columns)
+class _Inside(CliqueTable):
+    """A clique that messages come into."""
 
     def carry(self, message: _Message, target: Clique) -> FloatArray:
         """Return the joint probabilities of some columns of the clique and a message's [*columns, codes]."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syntabula.marginals.domain import Clique
+from syntabula.marginals.domain import Clique, Domain
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.junction_tree.tree import JunctionTree, inwards
-from syntabula.models.tables import arranged, axes_outside, sum_over
+from syntabula.models.tables import CliqueTable
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def expected_products(
     waiting: dict[int, list[_Branch]] = {}
     for ways in inwards(tree, [sum(c in place for c in clique) for clique in tree.cliques]):
         for position, reader, separator in ways:
-            inside = _Inside(tree, position, tables[position], scores)
+            inside = _Inside(tree.domain, tree.cliques[position], tables[position], scores)
             branches = waiting.pop(position, [])
             _add_pairs(found, means, place, inside, branches)
             if reader >= 0:
@@ -108,31 +108,21 @@ def _sent(
     return _Branch(separator, places, together * inverse[:, np.newaxis])
 
 
-class _Inside:
-    """The table of one clique and its sums.
+class _Inside(CliqueTable):
+    """A clique that mean scores come into.
 
     Args:
-        tree: The tree.
-        position: Position of the clique.
+        domain: The domain of its columns.
+        clique: Its columns.
         table: Its probabilities.
         scores: The score of each code, by column.
     """
 
     def __init__(
-        self, tree: JunctionTree, position: int, table: FloatArray, scores: Mapping[str, FloatArray]
+        self, domain: Domain, clique: Clique, table: FloatArray, scores: Mapping[str, FloatArray]
     ) -> None:
-        self.clique = tree.cliques[position]
+        super().__init__(domain, clique, table)
         self.scores = scores
-        self._domain = tree.domain
-        self._sums = {self.clique: table}
-
-    def sum(self, columns: Clique) -> FloatArray:
-        """Return the probabilities of some columns, in their order, summed once from the smallest available table."""
-        wanted = self._domain.canonical(columns)
-        if wanted not in self._sums:
-            held = min((c for c in self._sums if set(wanted) <= set(c)), key=lambda c: self._sums[c].size)
-            self._sums[wanted] = sum_over(self._sums[held], axes_outside(held, wanted))
-        return arranged(self._sums[wanted], wanted, columns)
 
     def weighted(self, column: str, others: Clique) -> FloatArray:
         """Return the probabilities of some columns times the mean score of another one given them."""
