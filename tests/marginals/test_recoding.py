@@ -266,3 +266,19 @@ class TestMergeRare:
         for theta in [-0.1, 1.1, float("nan")]:
             with pytest.raises(ArgumentError, match="theta"):
                 merge_rare([], domain=DOMAIN, theta=theta)
+
+
+def test_rows_are_divided_by_chance_where_a_release_of_before_drew_them_so() -> None:
+    domain = Domain.from_sizes({"a": 4})
+    recoding = Recoding(domain, {"a": np.array([0, 0, 0, 1])}, {"a": np.array([0.5, 0.25, 0.25, 1.0])})
+    facts, arrays = recoding.state()
+    earlier = Recoding.from_state({k: v for k, v in facts.items() if k != "evenly"}, arrays)
+    rows = EncodedTable(recoding.target, (np.zeros(400, np.uint8),))
+
+    drawn, before = (
+        np.bincount(r.decode(rows, np.random.default_rng(0)).column("a"), minlength=4)
+        for r in (Recoding.from_state(facts, arrays), earlier)
+    )
+
+    assert drawn.tolist() == [200, 100, 100, 0]
+    assert before.tolist() != drawn.tolist()

@@ -34,6 +34,8 @@ class Recoding:
             0 .. new size - 1 has at least one old code.
         shares: Non-negative weights [old size] by which a new code is split among its old codes; equal if a
             column is not given or has only zeros.
+        evenly: Whether rows of a new code get each old one as often as its share says, but for rounding; else each row
+            gets one by chance, as releases drew before they said which.
         target: The new domain.
 
     Raises:
@@ -43,6 +45,7 @@ class Recoding:
     domain: Domain
     maps: Mapping[str, NDArray[np.intp]]
     shares: Mapping[str, FloatArray] = field(default_factory=dict)
+    evenly: bool = True
     target: Domain = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,9 +109,8 @@ class Recoding:
     def project(self, columns: Sequence[str]) -> Recoding:
         """Return the recoding of some columns."""
         kept = [c for c in columns if c in self.maps]
-        return Recoding(
-            self.domain.project(columns), {c: self.maps[c] for c in kept}, {c: self.shares[c] for c in kept}
-        )
+        maps, shares = ({c: of[c] for c in kept} for of in (self.maps, self.shares))
+        return Recoding(self.domain.project(columns), maps, shares, self.evenly)
 
     def then(self, other: Recoding) -> Recoding:
         """Return the composition of this recoding with another one over its target."""
@@ -119,7 +121,7 @@ class Recoding:
             first = maps.get(column, np.arange(self.domain.size(column)))
             maps[column] = second[first]
             shares[column] = other.shares[column][first] * shares.get(column, np.ones(first.size))
-        return Recoding(self.domain, maps, shares)
+        return Recoding(self.domain, maps, shares, self.evenly and other.evenly)
 
     def encode(self, table: EncodedTable) -> EncodedTable:
         """Map every row of a table to the new codes."""
@@ -134,8 +136,8 @@ class Recoding:
     def decode(self, table: EncodedTable, rng: np.random.Generator) -> EncodedTable:
         """Draw an old code for every new one, in proportion to the shares.
 
-        The rows of a new code get each old one as often as its share says, but for rounding, in random order: chance
-        would leave out or double the few records far out that hold most of a column's variance.
+        Where this is done evenly, it is in random order: chance would leave out or double the few records far out that
+        hold most of a column's variance.
         """
         if table.domain != self.target:
             raise DataError("the table's domain differs from the recoding's target")
@@ -159,7 +161,10 @@ class Recoding:
         drawn = starts[codes]
         # Only codes that were several are searched for: rows are many, and a search takes longer than all else.
         several = np.flatnonzero((starts != ends)[codes])
-        places = _even_places(codes[several], new.size, rng)
+        if self.evenly:
+            places = _even_places(codes[several], new.size, rng)
+        else:
+            places = (codes + rng.random(codes.size))[several]
         found = np.searchsorted(cumulative, places, side="right")
         drawn[several] = np.clip(found, starts[codes[several]], ends[codes[several]])
         old: NDArray[Any] = order.astype(code_dtype(self.domain.size(column)))[drawn]
@@ -217,6 +222,7 @@ class Recoding:
         """Return JSON-able facts and named arrays; `from_state` reads them back."""
         columns = list(self.maps)
         facts = {"columns": list(self.domain.columns), "sizes": list(self.domain.sizes), "merged": columns}
+        facts["evenly"] = self.evenly
         arrays: dict[str, NDArray[Any]] = {}
         for position, column in enumerate(columns):
             arrays[f"map/{position}"] = self.maps[column].astype(np.int64)
@@ -238,7 +244,7 @@ class Recoding:
             merged = list(facts["merged"])
             maps = {c: arrays[f"map/{i}"] for i, c in enumerate(merged)}
             shares = {c: arrays[f"share/{i}"] for i, c in enumerate(merged)}
-            return cls(domain, maps, shares)
+            return cls(domain, maps, shares, bool(facts.get("evenly", False)))
         except (KeyError, TypeError, ValueError):
             raise ReleaseFileError("the merged codes in this file are incomplete or inconsistent") from None
 

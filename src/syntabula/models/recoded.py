@@ -134,7 +134,7 @@ class RecodedModel(MarginalModel):
             shares[column] = shares[column] * weights[column]
             merged[column] = np.bincount(maps[column], shares[column]).astype(np.float64)
         inner = self.inner.restricted(merged)
-        kept = Recoding(self.recoding.domain, maps, shares)
+        kept = Recoding(self.recoding.domain, maps, shares, self.recoding.evenly)
         return replace(inner, draw=lambda n, rng: kept.decode(inner.draw(n, rng), rng))
 
     def state(self) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
