@@ -161,10 +161,9 @@ class Recoding:
         drawn = starts[codes]
         # Only codes that were several are searched for: rows are many, and a search takes longer than all else.
         several = np.flatnonzero((starts != ends)[codes])
-        if self.evenly:
-            places = _even_places(codes[several], new.size, rng)
-        else:
-            places = (codes + rng.random(codes.size))[several]
+        places = (
+            _even_places(codes[several], new.size, rng) if self.evenly else _any_places(codes, rng)[several]
+        )
         found = np.searchsorted(cumulative, places, side="right")
         drawn[several] = np.clip(found, starts[codes[several]], ends[codes[several]])
         old: NDArray[Any] = order.astype(code_dtype(self.domain.size(column)))[drawn]
@@ -392,4 +391,10 @@ def _even_places(codes: NDArray[Any], size: int, rng: np.random.Generator) -> Fl
     begun = np.repeat(rng.random(size), numbers)
     places = np.empty(codes.size)
     places[rows] = np.repeat(np.arange(size), numbers) + (ranks + begun) / np.repeat(numbers, numbers)
+    return places
+
+
+def _any_places(codes: NDArray[Any], rng: np.random.Generator) -> FloatArray:
+    """Return a number from k to k + 1 for each code k, by chance [n]."""
+    places: FloatArray = codes + rng.random(codes.size)
     return places
