@@ -90,17 +90,18 @@ class TestRelease:
         assert st.load(tmp_path / "x.syn").sample(50, seed=1).equals(learned.sample(50, seed=1))
 
     @pytest.mark.thorough
-    def test_rows_that_satisfy_conditions_come_from_the_released_marginals(self) -> None:
+    @pytest.mark.parametrize("seed", [0, 5])
+    def test_rows_that_satisfy_conditions_come_from_the_released_marginals(self, seed: int) -> None:
         noisy = NoisyTraining(steps=60, rate=0.1, learning_rate=0.3)
-        model = private(KIND, epsilon=10.0, seed=5, noisy=noisy).fit(table(2_000), SCHEMA).model
-        while not isinstance(model, Variational):
+        model = private(KIND, epsilon=10.0, seed=seed, noisy=noisy).fit(table(2_000), SCHEMA).model
+        while not isinstance(model.inner, Variational):
             model = model.inner
 
-        found = model.marginals([(c,) for c in model.domain])
+        found = model.marginals([(c,) for c in model.inner.domain])
 
-        # Biases end within .002 of them for the hidden numbers that answer conditions; for others .008 away.
-        for column, counts in zip(model.domain, found, strict=True):
-            wanted = model.one_way(column) / model.one_way(column).sum()
+        # Raked rows end within .002 of them; those of the network alone are up to .08 away.
+        for column, counts in zip(model.inner.domain, found, strict=True):
+            wanted = model.inner.one_way(column) / model.inner.one_way(column).sum()
             np.testing.assert_allclose(counts / counts.sum(), wanted, atol=0.004)
 
     @pytest.mark.thorough
