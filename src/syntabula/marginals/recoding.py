@@ -109,7 +109,7 @@ class Recoding:
     def project(self, columns: Sequence[str]) -> Recoding:
         """Return the recoding of some columns."""
         kept = [c for c in columns if c in self.maps]
-        maps, shares = ({c: of[c] for c in kept} for of in (self.maps, self.shares))
+        maps, shares = {c: self.maps[c] for c in kept}, {c: self.shares[c] for c in kept}
         return Recoding(self.domain.project(columns), maps, shares, self.evenly)
 
     def then(self, other: Recoding) -> Recoding:
