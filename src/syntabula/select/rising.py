@@ -35,8 +35,8 @@ _SURE = 3.0
 _LARGEST = 0.25
 """By how much one record changes a trend at most."""
 
-_SECONDS_PER_COLUMN = 0.03
-"""Time of all rounds, by fits of 48 to 60 columns at epsilon 5, which took .02 to .04."""
+_SECONDS_PER_COLUMN = 0.045
+"""Time of all rounds, by fits of 60 columns at epsilon 5, which took .04 to .05."""
 
 _MOST_PAIRS = 2_000
 """Pairs that are compared in each round, as the model's belief about each takes time."""
