@@ -24,7 +24,8 @@ _MOST_ENDS = 16
 _ROUGH = 0.4
 """Part of a count by which real columns differ from a smooth decline."""
 _FEWEST, _LEAST_SIGMAS = 3, 15.0
-"""Codes, and standard deviations of noise that they hold together, from which a decline is learned."""
+"""A decline is learned from so many codes before the far ones, and from further ones until all hold so many standard
+deviations of noise together; from all of them if there are fewer."""
 _NARROWEST, _BESIDE = 0.02, 0.1
 """A code is a single value, of which a decline tells nothing, if it is narrower than this part of its distance from the
 centre, and than this part of the widest code nearer to the centre. Where all bins have one width, none is."""

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 TREND_WEIGHT = 4.0
 """Weight of a trend beside what all cells of its marginal say of it already (benchmarks/results/rows.md)."""
-_TREND_NEAR, _TREND_NEAR_AT_LAST = 0.5, 0.1
-"""Standard deviations of noise, as a root mean square over all trends, to which fits bring them, and the last.
+_TREND_NEAR, _MEASURED_NEAR_AT_LAST = 0.5, 0.1
+"""Standard deviations of noise, as a root mean square over all trends, to which fits bring them, and the last fit if some
+were measured.
 
-Fits come from where columns rise together less than they should. Of 19 strong correlations of loans at epsilon 1, fits
-that ended at one deviation and half of one had 7 within a tenth, and these have 9.
+Fits come from where columns rise together less than they should. Of 19 strong correlations of loans at epsilon 1, last
+fits that ended at half a deviation had 7 within a tenth, and these have 9. Trends that cells tell have more noise, and
+would take twice the time.
 """
 _STRAIGHT = 1e-9
 """Second derivative of a trend's loss below which no step follows from it."""
@@ -127,7 +129,8 @@ class Trends:
 
     def near(self, last: bool) -> float:
         """Return the loss that is near enough, where no other fit follows and where one does."""
-        return TREND_WEIGHT / 2 * (_TREND_NEAR_AT_LAST if last else _TREND_NEAR) ** 2 * self.starts.size
+        deviations = _MEASURED_NEAR_AT_LAST if last and self.measured.any() else _TREND_NEAR
+        return TREND_WEIGHT / 2 * deviations**2 * self.starts.size
 
     def ways(self, counts: FloatArray, weight: FloatArray, total: float) -> Ways:
         """Return steps that move each measured trend to where its loss and that of the pair's cells are least.

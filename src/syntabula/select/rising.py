@@ -36,7 +36,7 @@ _LARGEST = 0.25
 """By how much one record changes a trend at most."""
 
 _SECONDS_PER_COLUMN = 0.045
-"""Time of all rounds, by fits of 60 columns at epsilon 5, which took .04 to .05."""
+"""Time of all rounds, by fits of 60 columns at epsilon 5, which took .04."""
 
 _MOST_PAIRS = 2_000
 """Pairs that are compared in each round, as the model's belief about each takes time."""

@@ -149,8 +149,8 @@ def counted_columns(parts: RawParts, prepared: Preparation) -> CountedColumns | 
 def learnable(table: RawTable | RawParts, schema: Schema | None, *, is_exact: bool) -> RawTable | RawParts:
     """Return a table whose infinite numbers count as missing where bounds are found, or cells may be missing.
 
-    If it is exact, so not under a budget, a warning says so of undeclared columns, and texts that are all numbers with a
-    sign, such as 1.234,50 €, are numbers, as a draft has them.
+    If it is exact, so not under a budget, a warning says so of undeclared columns, and texts that are all numbers, in a
+    form that no library reads, such as 1.234,50 or 12 %, are numbers, as a draft has them.
     """
     if is_exact and isinstance(table, RawTable) and not is_whole(schema):
         from syntabula.table.frames.text_numbers import with_signed_numbers_read

@@ -57,7 +57,7 @@ def with_texts_read(table: RawTable, schema: Schema | None = None) -> RawTable:
 
 
 def with_signed_numbers_read(table: RawTable, schema: Schema | None = None) -> RawTable:
-    """Return a table with undeclared columns of texts read as numbers if all cells are such, as 1.234,50 €; sensitive.
+    """Return a table with undeclared columns of texts read as numbers if all cells are such, as 1.234,50; sensitive.
 
     What depends on texts beside the numbers, such as limits, stays texts: a domain that is found has none.
     """
