@@ -97,7 +97,7 @@ BUILT_IN: tuple[Entry, ...] = (
           summary="Pairs and random linear thresholds, fitted by optimising soft rows directly.",
           paper="Vietri et al. 2022", extra="neural"),
     Entry(kind="synthesizer", key="argn", name="ARGN", home="syntabula.synthesizers.argn:ARGN",
-          summary="A network that draws each column given any others, trained on records: without privacy, the nearest.",
+          summary="A network that draws each column given any others, trained on records.",
           paper="after Tiwald et al. 2025, TabularARGN", extra="neural"),
     Entry(kind="synthesizer", key="tabddpm", name="TabDDPM", home="syntabula.synthesizers.tabddpm:TabDDPM",
           summary="Diffusion of numbers and categories, trained on records: rows are drawn out of noise.",

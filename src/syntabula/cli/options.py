@@ -30,7 +30,7 @@ Table = Annotated[
 LargeTable = Annotated[
     Path,
     typer.Argument(
-        help="The sensitive table: CSV, JSON lines, Parquet, Arrow or .xlsx; with a schema also a folder, or a quoted "
+        help="The sensitive table: CSV, JSON lines, Parquet, Arrow or .xlsx; also a folder, or a quoted "
         "pattern such as 'parts/*.parquet'.",
         metavar="TABLE",
     ),
@@ -176,8 +176,7 @@ Workers = Annotated[
     int | None,
     typer.Option(
         "--workers",
-        help="Processes that read a table in files, with a schema; by default as many as processors, or one if it is "
-        "small.",
+        help="Processes that read a table in files; by default as many as processors, or one if it is small.",
     ),
 ]
 NoiseSeed = Annotated[
