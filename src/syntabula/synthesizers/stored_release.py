@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -97,8 +97,11 @@ def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
     if _RULED not in content:
         return None
     schema = _ruled_schema(content[_RULED])
-    rules = row_rules(schema, _distances(content, schema))
-    if rules is None or dict(rules.learned_schema.columns) != dict(codec.schema.columns):
+    read = (row_rules(schema, distances) for distances in _readings(content, schema))
+    rules = next(
+        (r for r in read if r and dict(r.learned_schema.columns) == dict(codec.schema.columns)), None
+    )
+    if rules is None:
         raise ReleaseFileError(
             "the rules of a release do not fit what it learned; load it with the version of syntabula that saved it, or "
             "get the file again from where it was made"
@@ -117,12 +120,25 @@ def _ruled_schema(document: Mapping[str, Any]) -> Schema:
         return replace(without, rules=EarlierRules.from_json(document["rules"]))
 
 
-def _distances(content: Mapping[str, Any], schema: Schema) -> dict[str, Distance] | None:
-    """Return what columns were learned as distances from; None for a file that does not say, or without rules."""
-    if _DISTANCES not in content or schema.rules is None:
-        return None
-    from syntabula.table.rules.distances import Distance, check_distances
+def _readings(content: Mapping[str, Any], schema: Schema) -> Iterator[dict[str, Distance] | None]:
+    """Yield what columns may have been learned as distances from; None for what this version reads off the rules.
 
-    found = {name: Distance.from_json(facts) for name, facts in content[_DISTANCES].items()}
-    check_distances(found, schema.rules, schema.columns)
-    return found
+    A file that does not say is of a version that learned orders one by one. Of orders that cross, this one would read
+    other distances with the same bounds, and draw rows that the release never learned.
+    """
+    if schema.rules is None:
+        return
+    from syntabula.table.rules.distances import Distance, check_distances, earlier_distances
+    from syntabula.table.rules.stated_windows import StatedWindows
+
+    if _DISTANCES in content:
+        found = {name: Distance.from_json(facts) for name, facts in content[_DISTANCES].items()}
+        check_distances(found, schema.rules, schema.columns)
+        yield found
+        return
+    compiled = schema.compiled_rules
+    assert compiled is not None
+    required = {c.rule: c.expression for c in compiled.conditions if c.rule in schema.rules.require}
+    windows = StatedWindows.of(schema.columns, required, compiled.derived)
+    yield earlier_distances(schema.rules, schema.columns, windows)
+    yield None

@@ -79,7 +79,23 @@ def distances_of(rules: Rules, columns: Mapping[str, Column], windows: StatedWin
     Raises:
         SchemaError: If orders form a cycle.
     """
-    found = _joined_orders(rules, columns, windows)
+    return _in_sequence(_joined_orders(rules, columns, windows), rules, columns, windows)
+
+
+def earlier_distances(
+    rules: Rules, columns: Mapping[str, Column], windows: StatedWindows
+) -> dict[str, Distance]:
+    """Return the distances that releases of before learned, which do not say theirs: orders one by one, then windows."""
+    found = in_orders(rules, columns)
+    for window in windows.near():
+        add_near(window, found, rules, columns)
+    return _in_sequence(found, rules, columns, windows)
+
+
+def _in_sequence(
+    found: Mapping[str, Distance | None], rules: Rules, columns: Mapping[str, Column], windows: StatedWindows
+) -> dict[str, Distance]:
+    """Return distances each after those that it is a distance from, with the bounds that windows state."""
     learned = {name: distance for name, distance in found.items() if distance is not None}
     # What an order begins with may have become a distance after all that count from it.
     names = sorted_by_needs(learned, lambda n: learned[n].columns, _order_cycle)
