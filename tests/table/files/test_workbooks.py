@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import sys
+import warnings
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -14,7 +15,7 @@ import pytest
 import syntabula as st
 from syntabula.cli.console import Exit
 from syntabula.cli.main import main
-from syntabula.errors import DataError, MissingExtraError, ResourceError
+from syntabula.errors import CoercionWarning, DataError, MissingExtraError, ResourceError
 from syntabula.table.files import workbooks
 from syntabula.table.read import read
 
@@ -227,3 +228,63 @@ def test_without_its_library_none_is_written(tmp_path: Path, monkeypatch: pytest
 
     with pytest.raises(MissingExtraError, match=r'pip install "syntabula\[excel\]"'):
         release.sample_to(tmp_path / "t.xlsx", 5)
+
+
+KEYS = tuple(411_111_111_111_111_000 + 7 * i for i in range(60))
+
+
+class TestLongNumbers:
+    """Numbers of a workbook are floats, which do not hold all whole numbers of 16 digits and more."""
+
+    @pytest.mark.parametrize("gap", [False, True])
+    def test_that_lost_digits_are_named(self, tmp_path: Path, gap: bool) -> None:
+        pytest.importorskip("openpyxl")
+        frame = pd.DataFrame({"long": KEYS, "text": [*map(str, KEYS)], "wide": 2.0**60 + 0.0, "half": 0.5})
+        frame.loc[0, "wide"] = 0.5
+        if gap:
+            for name in ("long", "text"):
+                frame[name] = frame[name].astype(object).where(frame.index > 0)
+        frame.to_excel(tmp_path / "t.xlsx", index=False)
+
+        with pytest.warns(CoercionWarning, match="are longer") as warned:
+            table = read(tmp_path / "t.xlsx")
+
+        assert [str(w.message).split(":")[0] for w in warned] == ["column 'long'"]
+        assert not any(str(key)[:15] in str(w.message) for w in warned for key in KEYS)
+        text = table.columns["text"]
+        assert text.physical.kind == "integer"
+        assert text.values[~text.missing].tolist() == [*KEYS[gap:]]
+
+    def test_that_no_64_bits_hold_stay_texts(self, tmp_path: Path) -> None:
+        pytest.importorskip("openpyxl")
+        keys = [f"{key}0001" for key in KEYS]
+        pd.DataFrame({"text": [None, *keys]}).to_excel(tmp_path / "t.xlsx", index=False)
+
+        text = read(tmp_path / "t.xlsx").columns["text"]
+
+        assert text.values[~text.missing].tolist() == keys
+
+    def test_up_to_the_longest_that_are_held_are_as_they_were(self, tmp_path: Path) -> None:
+        pytest.importorskip("openpyxl")
+        keys = [2**53 - 7 * i for i in range(60)]
+        pd.DataFrame({"key": keys}).to_excel(tmp_path / "t.xlsx", index=False)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            table = read(tmp_path / "t.xlsx")
+
+        assert table.columns["key"].values.tolist() == keys
+
+    def test_are_written_with_all_digits(self, tmp_path: Path) -> None:
+        openpyxl = pytest.importorskip("openpyxl")
+        frame = pd.DataFrame({"key": [*KEYS], "c": ["x", "y", "z"] * 20})
+        key = st.Identifier(integer=True, pattern=r"4\d{17}")
+        schema = st.Schema({"key": key, "c": st.Categorical(["x", "y", "z"])})
+        release = st.Independent(epsilon=math.inf, seed=0).fit(frame, schema)
+
+        release.sample_to(tmp_path / "out.xlsx", 20, seed=1)
+
+        sheet = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+        written = [row[0] for row in sheet.iter_rows(min_row=2, values_only=True)]
+        assert [int(text) for text in written] == release.sample(20, seed=1)["key"].tolist()
+        assert {*map(type, written)} == {str}
