@@ -502,6 +502,18 @@ class TestIdentifiers:
             assert isinstance(column, Identifier)
             assert "identifier" in notes[0]
 
+    def test_thousands_of_texts_with_few_rows_each_are_not_listed(self):
+        hosts = [f"Host {'abcdefghij'[i % 10]} {i}" for i in range(1_200)]
+
+        listed, _ = draft_one(raw("text", hosts * 10), "host")
+        few, notes = draft_one(raw("text", (hosts * 10)[:-1]), "host")
+
+        assert isinstance(listed, Categorical)
+        assert isinstance(few, Identifier)
+        assert few.distinct in (None, 1_200)
+        assert "declare it categorical" in notes[0]
+        assert "Host" not in notes[0]
+
     def test_unique_integers_of_another_name_are_numbers(self):
         for name in ["x", "paid", "width"]:
             assert isinstance(draft_one(raw("integer", range(0, 5000, 7)), name)[0], Numeric)

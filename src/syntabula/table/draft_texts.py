@@ -19,6 +19,9 @@ NO_VALUES = "has no values; its domain is a placeholder, so declare the real one
 _MOSTLY = 0.9
 """Texts of which at least this part are numbers are noted as numbers with some texts among them."""
 
+_LEAST_ROWS = 10
+"""Of more than `MANY_VALUES` texts with fewer rows each than this on average, none should be listed in a draft."""
+
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _OTHER_DAY = re.compile(
     r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})|[0-9]{4}([./])[0-9]{1,2}\3[0-9]{1,2}"
@@ -64,7 +67,9 @@ def drafted_text(raw: RawColumn) -> tuple[Column, str | None]:
     number_note = _note_of_numbers(labels)
     if len(labels) > FEW_VALUES and all(map(_OTHER_DAY.fullmatch, labels)):
         number_note = _DAY_NOTE
-    if hardly_repeat(len(labels), values.size):
+    # Names of persons and the like: a list of them would tell who is in the table, and a row or two of each tell little.
+    are_listed = len(labels) <= MANY_VALUES or values.size >= _LEAST_ROWS * len(labels)
+    if hardly_repeat(len(labels), values.size) or not are_listed:
         kind = "differs in every row" if len(labels) == values.size else "has very many distinct values"
         key = identifier_of(Counter(values.tolist()), nullable=nullable, provenance="observed")
         by = "running numbers" if key.pattern is None else "new keys of the pattern that its values show"
