@@ -118,6 +118,11 @@ class Domain:
     def canonical(self, clique: Iterable[str]) -> Clique:
         """Return the clique with its columns in the order of the domain; raises SchemaError on repeats."""
         members = tuple(clique)
+        if len(members) == 2:  # wide tables have thousands of pairs in each round
+            place: dict[str, int] = self._position  # type: ignore[attr-defined]
+            first, second = place.get(members[0], -1), place.get(members[1], -1)
+            if 0 <= first != second >= 0:
+                return members if first < second else members[::-1]
         if len(set(members)) != len(members):
             raise SchemaError(f"clique {members} names a column twice")
         return tuple(sorted(members, key=self.index))

@@ -356,12 +356,23 @@ def _moves(cliques: Sequence[Clique]) -> list[tuple[int, int, tuple[int, ...]]]:
     """Return which tables contain which smaller ones, wide ones first: both numbers, and the axes that only the
     first has."""
     wide = sorted(range(len(cliques)), key=lambda i: -len(cliques[i]))
-    return [
+    # Tables that hold another one hold each of its columns.
+    holding: dict[str, list[int]] = {}
+    for i in wide:
+        for column in cliques[i]:
+            holding.setdefault(column, []).append(i)
+    place = {i: n for n, i in enumerate(wide)}
+    found = [
         (i, j, axes_outside(cliques[i], cliques[j]))
-        for i in wide
         for j in wide
+        if cliques[j]
+        for i in min((holding[c] for c in cliques[j]), key=len)
         if set(cliques[j]) < set(cliques[i])
     ]
+    nothing = [
+        (i, j, tuple(range(len(cliques[i])))) for j in wide if not cliques[j] for i in wide if cliques[i]
+    ]
+    return sorted([*found, *nothing], key=lambda move: (place[move[0]], place[move[1]]))
 
 
 def _settled(

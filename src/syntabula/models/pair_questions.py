@@ -62,5 +62,17 @@ def affordable_pairs(
     return [pair for pair, size in zip(pairs, sizes, strict=True) if size <= limit]
 
 
+def paths_mb(model: MarginalModel, pairs: Sequence[Clique], held: Sequence[Clique]) -> list[float]:
+    """Return about the most that a model's size is with each pair of columns; infinite where only a tree would tell.
+
+    Args:
+        model: A model bound to a domain.
+        pairs: Pairs that it may hold next.
+        held: Cliques that it holds.
+    """
+    inner = _innermost(model)
+    return inner.memory_with_pairs_mb(held, pairs) if isinstance(inner, PGM) else [math.inf] * len(pairs)
+
+
 def _innermost(model: Model) -> Model:
     return _innermost(model.inner) if isinstance(model, RecodedModel) else model

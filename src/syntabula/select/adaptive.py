@@ -32,7 +32,7 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Rounds, Selector, mean_noise
+from syntabula.select.base import Rounds, Selector, TreeSizes, mean_noise
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 
 CHOOSE = "choose marginals"
@@ -59,6 +59,8 @@ class Adaptive(Selector):
     After the one-way marginals, codes are merged until pairs can stand out from their noise (`coarsen`),
     which costs nothing and lets more pairs be measured, each with fewer cells; `records_per_noise=None`
     leaves all codes as they are, like the paper.
+    Of 500 candidates or more, the sizes of most are estimated (`TreeSizes`). A chosen one that would make the model
+    larger than `max_model_mb` is not measured then: its choice is paid, and the rest of its round goes to later ones.
     Where privacy is switched off, marginals are measured in a few rounds (`learn_exactly`), until the model differs from
     the table by no more than a sample of it would.
     With `interactions` a fifth of the budget waits until the rounds have spent the rest. Then the threes and fours of
@@ -202,7 +204,7 @@ class Adaptive(Selector):
                 share=share - start.used - held,
                 measure_share=self.measure_share,
                 steps=(CHOOSE, MEASURE),
-                fitting=self._affordable,
+                fitting=TreeSizes(self.max_model_mb),
                 progress=report,
             )
             if held:
@@ -230,6 +232,7 @@ class Adaptive(Selector):
         domain = curator.domain
         pure = curator.ledger.budget.currency == "epsilon"
         opened = 0.0  # part of the size limit that may be used before as much of the budget is spent
+        sizes = TreeSizes(self.max_model_mb)
         for measure_share, choose_share in rounds:
             report(CHOOSE, rounds.done)
 
@@ -237,7 +240,7 @@ class Adaptive(Selector):
             noise = mean_noise(curator, 1, measure_share)
             known = [m.clique for m in measured]
             wanted = list(informative(weights, start.measured, noise, domain))
-            candidates = self._affordable(model, wanted, known, max(rounds.done, opened))
+            candidates = sizes(model, wanted, known, max(rounds.done, opened))
             estimates = model.marginals(candidates)
             position = curator.choose(
                 candidates,
@@ -248,6 +251,9 @@ class Adaptive(Selector):
                 penalties=[noise * domain.cells(c) for c in candidates],
             )
             chosen, believed = candidates[position], estimates[position]
+            if not sizes.confirms(model, chosen, known):
+                rounds.give_back(measure_share)
+                continue
 
             # Measure it, and fit again from the current model.
             measured += curator.measure([chosen], share=measure_share, step=MEASURE)
@@ -274,7 +280,9 @@ class Adaptive(Selector):
         """Return the model with the interactions that were found, and the share that was spent on them."""
         from syntabula.select.interactions import learn_interactions
 
-        return learn_interactions(curator, model, measured, candidates, share=share, fitting=self._affordable)
+        return learn_interactions(
+            curator, model, measured, candidates, share=share, fitting=TreeSizes(self.max_model_mb)
+        )
 
     def _start(self, curator: Curator, share: Fraction) -> MergedStart:
         """Measure the columns and merge their codes, except if the workload has only single columns."""
@@ -320,17 +328,6 @@ class Adaptive(Selector):
     def _split(self, round_share: Fraction) -> tuple[Fraction, Fraction]:
         part = Fraction(self.measure_share)
         return part * round_share, (1 - part) * round_share
-
-    def _affordable(
-        self, model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], used: float
-    ) -> list[Clique]:
-        """Return the candidates that keep the model within its current size limit, or do not make it larger."""
-        cliques = list(dict.fromkeys(measured))
-        limit = max(self.max_model_mb * used, model.memory_mb(cliques))
-        known = set(cliques)
-        new = [c for c in candidates if c not in known]
-        sizes = dict(zip(new, model.memory_with_each_mb(cliques, new), strict=True))
-        return [c for c in candidates if sizes.get(c, 0.0) <= limit]
 
 
 def informative(

@@ -13,12 +13,14 @@ from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Candidates, Curator
+from syntabula.select.base import TreeSizes
 
 MOST_ROUNDS = 16
 """Most fits. A model of pairs of 17 to 61 columns stops at the error of a sample, or at its limit, in fewer."""
 
 Fitting = Callable[[MarginalModel, Sequence[Clique], Sequence[Clique], float], list[Clique]]
-"""Returns which candidates a model can take, from the model, the candidates, those measured, and the part done."""
+"""Returns which candidates a model can take, from the model, the candidates, those measured, and the part done; of
+`TreeSizes`, a chosen one is looked at once more."""
 
 
 def sampling_error(expected: FloatArray) -> float:
@@ -89,8 +91,11 @@ def learn_exactly(
         while left.any() and len(chosen) < per_round:
             each = round_share * (1 - part) / per_round
             position = asked.choose(share=each, step=steps[0], among=left)
-            chosen.append(position)
             left[position] = False
+            held = [*(m.clique for m in measured), *(candidates[i] for i in chosen)]
+            if isinstance(fitting, TreeSizes) and not fitting.confirms(model, candidates[position], held):
+                continue
+            chosen.append(position)
             if fitting is not None:
                 there = np.flatnonzero(left).tolist()
                 held = [*(m.clique for m in measured), *(candidates[i] for i in chosen)]

@@ -279,8 +279,8 @@ class JunctionTree:
         if not wanted:
             return min(range(len(self.cliques)), key=self._sizes.__getitem__, default=None)
         holding = self._holding
-        held = holding[wanted[0]].intersection(*(holding[c] for c in wanted[1:]))
-        return min(held, key=lambda i: (self._sizes[i], i), default=None)
+        held = holding[wanted[0]].intersection(*[holding[c] for c in wanted[1:]])
+        return min(held, key=lambda i: (self._sizes[i], i)) if held else None
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
