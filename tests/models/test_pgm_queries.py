@@ -72,7 +72,8 @@ def test_the_same_holds_where_no_wider_tree_is_made(monkeypatch: pytest.MonkeyPa
 def test_pairs_across_chains_stars_and_forests_are_those_of_the_joint_table(
     cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairs_module, "_CELLS_AT_ONCE", cells)
+    monkeypatch.setattr(pairs_module, "_BYTES_AT_ONCE", 8 * cells)
+    monkeypatch.setattr(pairs_module, "_BYTES_PER_CELL", 0)
     domain = Domain.from_sizes({f"c{i}": 2 + i % 3 for i in range(9)})
     rng = np.random.default_rng(0)
     chain = [(f"c{i}", f"c{i + 1}") for i in range(4)]
@@ -95,7 +96,8 @@ def test_pairs_are_the_same_when_codes_are_carried_one_at_a_time(monkeypatch: py
     pairs = list(combinations(domain.columns, 2))
     at_once = model.marginals(pairs)
 
-    monkeypatch.setattr(pairs_module, "_CELLS_AT_ONCE", 9)
+    monkeypatch.setattr(pairs_module, "_BYTES_AT_ONCE", 8 * 9)
+    monkeypatch.setattr(pairs_module, "_BYTES_PER_CELL", 0)
     one_by_one = model.marginals(pairs)
 
     for one, other in zip(at_once, one_by_one, strict=True):

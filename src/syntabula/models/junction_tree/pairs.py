@@ -3,7 +3,8 @@
 Columns on either side of an edge are independent given the separator. So each branch of the tree sends the
 probabilities of its columns given its separator, side by side, from the leaves inwards, and a pair is computed in the
 clique where its two columns meet. A clique's table is read only a few times, and each product is a matrix product. The
-pass ends in the centroid of each component, so that each edge carries its lighter side.
+pass ends in the centroid of each component, so that each edge carries its lighter side. Codes come first in messages, so
+that columns are taken out of them and joined in long runs of memory.
 """
 
 from __future__ import annotations
@@ -71,11 +72,12 @@ def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:
     return most
 
 
-_CELLS_AT_ONCE = 10_000_000
-"""Cells that messages may hold at any time (40 MB in single precision), or more where the tree itself is large."""
+_BYTES_AT_ONCE = 100_000_000
+"""Bytes that messages may hold at any time, or more where the tree itself is large."""
 
-_TIMES_THE_TREE = 4
-"""So many times the cells of the tree, of the six that a plan states: two passes take four times as long as one."""
+_BYTES_PER_CELL = 40
+"""So many bytes for each cell of the tree, of the 48 that a plan states. Where messages were a third too large for one
+pass, fifteen took its place, and three times as long."""
 
 
 def pairs_across(
@@ -88,7 +90,10 @@ def pairs_across(
         tables: Probabilities of its cliques.
         wanted: Pairs of columns that are in no common clique.
     """
-    return _found(tree, tables, list(wanted), 0, max(_CELLS_AT_ONCE, _TIMES_THE_TREE * tree.cells))
+    if not wanted:
+        return {}
+    at_once = max(_BYTES_AT_ONCE, _BYTES_PER_CELL * tree.cells) // tables[0].itemsize
+    return _found(tree, tables, list(wanted), 0, at_once)
 
 
 def _found(
@@ -128,8 +133,8 @@ class _Message:
     Attributes:
         separator: The columns that the branch shares with the receiving clique.
         codes: Position of each column's codes.
-        table: Their probabilities given the separator [one axis per separator column, codes of all columns
-            concatenated].
+        table: Their probabilities given the separator [codes of all columns concatenated, one axis per separator
+            column].
     """
 
     separator: Clique
@@ -141,17 +146,22 @@ class _Message:
         if len(columns) == len(self.codes):
             return self
         if not columns:
-            return _Message(self.separator, {}, self.table[..., :0])
-        return _joined(self.separator, {c: self.table[..., self.codes[c]] for c in columns})
+            return _Message(self.separator, {}, self.table[:0])
+        return _joined(self.separator, {c: self.table[self.codes[c]] for c in columns})
+
+    def mostly(self, columns: Sequence[str]) -> _Message:
+        """Return the message for some of its columns, or the whole where it has hardly more: to take columns out of it
+        moves as much as their products do."""
+        return self if 2 * len(columns) > len(self.codes) else self.about(columns)
 
 
 def _joined(separator: Clique, parts: Mapping[str, FloatArray]) -> _Message:
-    """Concatenate the tables of several columns, each [one axis per separator column, codes]."""
+    """Concatenate the tables of several columns, each [codes, one axis per separator column]."""
     codes, start = {}, 0
     for column, part in parts.items():
-        codes[column] = slice(start, start + part.shape[-1])
-        start += part.shape[-1]
-    return _Message(separator, codes, np.concatenate(list(parts.values()), axis=-1))
+        codes[column] = slice(start, start + len(part))
+        start += len(part)
+    return _Message(separator, codes, np.concatenate(list(parts.values())))
 
 
 def _run(
@@ -180,7 +190,7 @@ def _joint(
 ) -> _Message | None:
     """Join the messages of branches with the clique's own columns; None if no column is needed."""
     parts = {
-        c: inside.sum((*step.separator, c))[..., codes.get(c, slice(None))]
+        c: inside.sum((c, *step.separator))[codes.get(c, slice(None))]
         for c in step.sent
         if c in inside.clique
     }
@@ -188,7 +198,7 @@ def _joint(
         onward = message.about([c for c in message.codes if c in step.sent])
         if onward.codes:
             joint = inside.carry(onward, step.separator)
-            parts |= {c: joint[..., part] for c, part in onward.codes.items()}
+            parts |= {c: joint[part] for c, part in onward.codes.items()}
     return _joined(step.separator, parts) if parts else None
 
 
@@ -196,19 +206,21 @@ def _add_pairs(found: _Found, inside: _Inside, messages: Sequence[_Message], joi
     """Add pairs of a branch's column with a column of the receiving clique or of another branch."""
     for axis, column in enumerate(joint.separator if joint else ()):
         if joint and found.missing(joint.codes, [column]):
-            others = tuple(i for i in range(len(joint.separator)) if i != axis)
-            found.add(sum_over(joint.table, others), {column: slice(None)}, joint.codes)
+            others = tuple(i + 1 for i in range(len(joint.separator)) if i != axis)
+            found.add(sum_over(joint.table, others), joint.codes, {column: slice(None)})
     for number, message in enumerate(messages):
-        for column in inside.clique:
-            one = message.about(found.missing(message.codes, [column]))
-            if one.codes:
-                found.add(inside.carry(one, (column,)), {column: slice(None)}, one.codes)
+        own = [c for c in inside.clique if c not in message.separator and found.missing(message.codes, [c])]
+        if own:
+            # All of them at once, as messages are far larger than what they are multiplied with.
+            one = message.mostly(found.missing(message.codes, own))
+            together = _joined(message.separator, {c: inside.sum((c, *message.separator)) for c in own})
+            found.add(_flat(one.table) @ _flat(together.table).T, one.codes, together.codes)
         for other in messages[number + 1 :]:
-            one = message.about(found.missing(message.codes, other.codes))
-            two = other.about(found.missing(other.codes, message.codes))
+            one = message.mostly(found.missing(message.codes, other.codes))
+            two = other.mostly(found.missing(other.codes, message.codes))
             if one.codes:
-                lighter, heavier = sorted((one, two), key=lambda m: m.table.shape[-1])
-                block = _flat(inside.carry(lighter, heavier.separator)).T @ _flat(heavier.table)
+                lighter, heavier = sorted((one, two), key=lambda m: len(m.table))
+                block = _flat(inside.carry(lighter, heavier.separator)) @ _flat(heavier.table).T
                 found.add(block, lighter.codes, heavier.codes)
 
 
@@ -216,7 +228,7 @@ def _conditional(joint: _Message, inside: _Inside) -> _Message:
     """Divide by the separator's probabilities, in place, which makes a message."""
     below = inside.sum(joint.separator)
     inverse = np.divide(1.0, below, out=np.zeros_like(below), where=below > np.finfo(below.dtype).tiny)
-    np.multiply(joint.table, inverse[..., None], out=joint.table)
+    np.multiply(joint.table, inverse, out=joint.table)
     return joint
 
 
@@ -260,28 +272,27 @@ class _Inside(CliqueTable):
     """A clique that messages come into."""
 
     def carry(self, message: _Message, target: Clique) -> FloatArray:
-        """Return the joint probabilities of some columns of the clique and a message's [*columns, codes]."""
+        """Return the joint probabilities of a message's columns and some of the clique [codes, *columns]."""
         shared = tuple(c for c in message.separator if c in target)
         gone = tuple(c for c in message.separator if c not in target)
         new = tuple(c for c in target if c not in message.separator)
-        kept = self._domain.shape(shared)
-        left = self.sum((*shared, *new, *gone)).reshape(
-            *kept, self._domain.cells(new), self._domain.cells(gone)
-        )
-        axes = [message.separator.index(c) for c in (*shared, *gone)]
-        right = message.table.transpose(*axes, len(axes))
-        right = right.reshape(*kept, self._domain.cells(gone), right.shape[-1])
-        product = _for_products(left) @ right
+        n_codes, kept = len(message.table), self._domain.cells(shared)
+        n_new, n_gone = self._domain.cells(new), self._domain.cells(gone)
+        left = self.sum((*shared, *new, *gone)).reshape(kept, n_new, n_gone)
+        axes = [1 + message.separator.index(c) for c in (*shared, *gone)]
+        right = message.table.transpose(0, *axes).reshape(n_codes, kept, n_gone)
+        if n_gone == 1:
+            product = right * left[:, :, 0]
+        elif kept == 1:
+            product = right[:, 0] @ left[0].T
+        else:
+            product = np.empty((n_codes, kept, n_new), left.dtype)
+            np.matmul(right.transpose(1, 0, 2), left.transpose(0, 2, 1), out=product.transpose(1, 0, 2))
         placed = (*shared, *new)
-        product = product.reshape(*self._domain.shape(placed), right.shape[-1])
-        return product.transpose(*(placed.index(c) for c in target), len(placed))
-
-
-def _for_products(table: FloatArray) -> FloatArray:
-    """Return matrices [..., rows, columns] in a layout that numpy can multiply without a loop over them."""
-    return table if table.itemsize in table.strides[-2:] else np.ascontiguousarray(table)
+        product = product.reshape(n_codes, *self._domain.shape(placed))
+        return product.transpose(0, *(1 + placed.index(c) for c in target))
 
 
 def _flat(table: FloatArray) -> FloatArray:
-    """Return a table with all axes but the last merged."""
-    return table.reshape(-1, table.shape[-1])
+    """Return a table with all axes but the first merged."""
+    return table.reshape(len(table), -1)
