@@ -22,11 +22,12 @@ from syntabula.errors import ArgumentError, DataError, ResourceError
 from syntabula.models.base import Model
 from syntabula.table.coding.codec import Codec
 from syntabula.table.files.pieces import together
-from syntabula.table.raw import Origin, RawColumn
+from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.schema.columns import Date, Datetime
 from syntabula.table.schema.schema import Schema, check_number, unique_columns
 
 if TYPE_CHECKING:
+    from syntabula.synthesizers.given_where import Again
     from syntabula.table.coding.conditions import Allowed
     from syntabula.table.rules.row_rules import RowRules
 
@@ -62,49 +63,63 @@ class Drawing:
             return self._completed(given, where, seed)
         if where is None:
             return self._unconditioned(n, seed)
+        expected, draw, check = self._within(where)
+        n_rows = _checked_rows(expected() if n is None else n)
+        check(n_rows)
+        return self._unshared(n, n_rows, draw, where, seed)
+
+    def _within(self, where: Mapping[str, Any]) -> tuple[Callable[[], int], Draw, Callable[[int], None]]:
+        """Return how many rows are expected to satisfy conditions, what draws them, and a check of how many to draw."""
         if self.rules is not None:
             from syntabula.synthesizers.ruled_conditions import satisfying
 
-            expected, draw, check = satisfying(self.rules, self.codec, self.model, where)
-            n_rows = _checked_rows(expected() if n is None else n)
-            check(n_rows)
-            return self._unshared(n, n_rows, draw, where, seed)
+            return satisfying(self.rules, self.codec, self.model, where)
         from syntabula.synthesizers.conditions import SatisfyingRows
 
         rows = SatisfyingRows.of(self.codec, self.model, where)
-        n_rows = _checked_rows(max(0, round(rows.expected)) if n is None else n)
-        rows.check(n_rows)
-        return self._unshared(n, n_rows, rows.draw, where, seed)
+        return lambda: max(0, round(rows.expected)), rows.draw, rows.check
 
     def _completed(self, given: Any, where: Mapping[str, Any] | None, seed: int | None) -> tuple[int, Draw]:
         """Return the number of given rows, and what completes them, within conditions if there are any."""
         from syntabula.synthesizers.given_texts import as_spelled
 
-        columns: Mapping[str, RawColumn]
-        draw: Draw
-        again = None
-        if self.rules is not None:
-            from syntabula.synthesizers.solved_completion import SolvedCompletion
-
-            ruled = SolvedCompletion.of(self.rules, self.codec, self.model, given)
-            n_rows, draw, columns = ruled.n_rows, ruled.draw, ruled.given
-        else:
-            from syntabula.synthesizers.completion import Completion
-
-            completion = Completion.of(self.codec, self.model, given)
-            n_rows, draw, columns = completion.n_rows, completion.draw, completion.columns
-            again = completion.draw_rows
+        n_rows, columns, draw, again = self._completing(given)
         wanted: Mapping[str, Allowed] = {}
         if where is not None:
             from syntabula.synthesizers.given_where import SatisfyingGiven
+            from syntabula.synthesizers.nearest_given import NearestRows
 
-            satisfying = SatisfyingGiven.of(self._schema, columns, where, draw, again)
+            def extended(cells: dict[str, RawColumn], n: int) -> Draw:
+                return self._completing(RawTable(cells, n, Origin("pandas", {})))[2]
+
+            def nearest(wanted: Mapping[str, Allowed]) -> NearestRows:
+                return NearestRows(self.codec, columns, wanted, partial(self._satisfying, where), extended)
+
+            satisfying = SatisfyingGiven.of(self._schema, columns, where, draw, again, nearest)
             draw, wanted = satisfying.draw, satisfying.wanted
         for name, column in unique_columns(self._schema).items():
             # Given values stay as they are.
             if name not in columns:
                 draw = self._unshared_beside(columns, name, column, n_rows, draw, wanted, seed)
         return n_rows, as_spelled(draw, columns, given, self._schema)
+
+    def _completing(self, given: Any) -> tuple[int, Mapping[str, RawColumn], Draw, Again | None]:
+        """Return the number of given rows, their columns, what completes them, and what completes some of them alone."""
+        if self.rules is not None:
+            from syntabula.synthesizers.solved_completion import SolvedCompletion
+
+            ruled = SolvedCompletion.of(self.rules, self.codec, self.model, given)
+            return ruled.n_rows, ruled.given, ruled.draw, None
+        from syntabula.synthesizers.completion import Completion
+
+        plain = Completion.of(self.codec, self.model, given)
+        return plain.n_rows, plain.columns, plain.draw, plain.draw_rows
+
+    def _satisfying(self, where: Mapping[str, Any]) -> Draw:
+        """Return what draws rows that satisfy conditions; raises ArgumentError if none does."""
+        _, draw, check = self._within(where)
+        check(1)
+        return draw
 
     def _unshared_beside(
         self,

@@ -1,4 +1,7 @@
-"""Rows for given ones that also satisfy conditions on other columns: those that do not are drawn anew, each alone."""
+"""Rows for given ones that also satisfy conditions on other columns: those that do not are drawn anew, each alone.
+
+Those that never do take what conditions are on from rows of the release that satisfy them (`nearest_given`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import refusal
-from syntabula.errors import ArgumentError, SyntabulaWarning
+from syntabula.errors import ArgumentError, ConditionWarning, SyntabulaWarning, warn_caller
+from syntabula.synthesizers.nearest_given import NearestRows
 from syntabula.synthesizers.ruled_rows import Draw, place
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
@@ -21,6 +25,7 @@ from syntabula.table.schema.schema import Schema
 
 _ROUNDS = 200
 """Draws of a given row: if one in ten satisfies the conditions, none of so many does with a probability below 1e-9."""
+_NAMED = 20
 
 Again = Callable[[NDArray[np.intp], np.random.Generator], dict[str, RawColumn]]
 """Draws some of the given rows anew, by their positions among all."""
@@ -36,6 +41,7 @@ class SatisfyingGiven:
         wanted: What the conditions allow, by column; none of these is given.
         inner: Draws rows for given ones, whatever the conditions.
         again: Draws some of them alone; None if `inner` has to draw all rows of a piece.
+        nearest: Completes those that no draw satisfies.
     """
 
     schema: Schema
@@ -43,12 +49,19 @@ class SatisfyingGiven:
     wanted: Mapping[str, Allowed]
     inner: Draw
     again: Again | None
+    nearest: NearestRows
 
     @classmethod
     def of(
-        cls, schema: Schema, given: Mapping[str, RawColumn], where: object, inner: Draw, again: Again | None
+        cls,
+        schema: Schema,
+        given: Mapping[str, RawColumn],
+        where: object,
+        inner: Draw,
+        again: Again | None,
+        nearest: Callable[[Mapping[str, Allowed]], NearestRows],
     ) -> Self:
-        """Read the conditions.
+        """Read the conditions; `nearest` returns what completes rows that no draw satisfies.
 
         Raises:
             ArgumentError: If they cannot be met by any row, or are on a given column.
@@ -62,13 +75,13 @@ class SatisfyingGiven:
                 f"column {both[0]!r} is given, and where has a condition on it; drop it from the given table, so that "
                 "its cells are drawn, or from where, so that they stay as they are"
             )
-        return cls(schema, frozenset(given), wanted, inner, again)
+        return cls(schema, frozenset(given), wanted, inner, again, nearest(wanted))
 
     def draw(self, start: int, stop: int, rng: np.random.Generator) -> dict[str, RawColumn]:
         """Draw the rows from one position up to another.
 
         Raises:
-            ArgumentError: If some get no row that satisfies the conditions, however often they are drawn.
+            ArgumentError: If no row of the release satisfies the conditions and its rules for some; says which.
         """
         drawn = self.inner(start, stop, rng)
         left = np.flatnonzero(~self._satisfied(drawn))
@@ -90,10 +103,39 @@ class SatisfyingGiven:
             left = np.delete(left, kept)
             if not left.size:
                 return found
-        raise ArgumentError(
-            f"of {stop - start:,} given rows {left.size:,} got none that satisfies where in {_ROUNDS} draws: the release "
-            "hardly ever has such values beside theirs; loosen the conditions, or leave these rows out"
-        )
+        return self._lent(found, left, start, stop, rng)
+
+    def _lent(
+        self,
+        found: dict[str, RawColumn],
+        left: NDArray[np.intp],
+        start: int,
+        stop: int,
+        rng: np.random.Generator,
+    ) -> dict[str, RawColumn]:
+        """Return rows of which those that are left have values of others that satisfy the conditions."""
+        rows = self.nearest.draw(left + start, rng)
+        if rows is not None:
+            kept = np.flatnonzero(self._satisfied(rows))
+            self._place(found, rows, left[kept], kept)
+            if kept.size:
+                warn_caller(
+                    ConditionWarning(
+                        f"for {kept.size:,} of {stop - start:,} given rows none of {_ROUNDS} draws satisfied where: the "
+                        "release hardly ever has such values beside theirs, so they took them from rows of the release "
+                        "that are most like them"
+                    )
+                )
+            left = np.delete(left, kept)
+        if left.size:
+            places = ", ".join(f"{row:,}" for row in (left[:_NAMED] + start).tolist())
+            more = ", and so on" if left.size > _NAMED else ""
+            raise ArgumentError(
+                f"of {stop - start:,} given rows {left.size:,} got none that satisfies where in {_ROUNDS} draws, and no "
+                f"row of the release could lend them its values; loosen the conditions, or leave these rows out: {places}"
+                f"{more} (the first row is 0)"
+            )
+        return found
 
     def _place(
         self,
