@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import shutil
 import tempfile
 import time
@@ -26,6 +27,7 @@ from syntabula.marginals.counting import MemoryEngine
 from syntabula.marginals.domain import all_cliques
 from syntabula.marginals.passes import PassEngine
 from syntabula.table.coding.codec import Codec
+from syntabula.table.parts import written_parts
 from syntabula.table.parts.encoded_parts import EncodedParts
 from syntabula.table.parts.found_parts import found_parts
 from syntabula.table.parts.part_reading import Part
@@ -420,6 +422,38 @@ class TestWithoutASchema:
         declared = st.Schema({"age": st.Numeric(0, 400, integer=True)}, others="find")
 
         assert found_in(folder, declared) == found_in(file, declared)
+
+    def test_of_texts_that_are_numbers_they_are_too_without_a_budget(self, tmp_path, monkeypatch):
+        rng = np.random.default_rng(0)
+        rows = pd.DataFrame(
+            {
+                "euro": [f"{v:,.2f} €".translate({44: ".", 46: ","}) for v in rng.uniform(0, 9999, N)],
+                "share": [None if v > 95 else f"{v} %" for v in rng.integers(0, 100, N)],
+                "plain": [f"{v:.1f}" for v in rng.uniform(0, 9, N)],
+                # One cell that is no number keeps all texts.
+                "mixed": [*(f"${v}" for v in rng.integers(0, 90, N - 1)), "some"],
+                "city": rng.choice(["a", "b"], N),
+            }
+        )
+        (tmp_path / "parts").mkdir()
+        rows.to_parquet(tmp_path / "all.parquet", index=False)
+        for i in range(3):
+            rows[i::3].to_parquet(tmp_path / "parts" / f"{i}.parquet", index=False)
+
+        def learned_of(source, **options):
+            release = st.MST(epsilon=math.inf, seed=1, **options).fit(source)
+            drawn = release.sample(50, seed=1)
+            drawn = drawn if isinstance(drawn, pd.DataFrame) else drawn.to_pandas()
+            return str(release.schema.to_json()), drawn.astype(str).to_csv(index=False)
+
+        whole = learned_of(tmp_path / "all.parquet")
+        assert learned_of(tmp_path / "parts") == whole
+        assert learned_of(tmp_path / "parts", workers=2) == whole
+        assert [whole[0].count(f"'kind': '{kind}'") for kind in ("numeric", "categorical")] == [2, 3]
+        assert all(sign in whole[1] for sign in (",", "€", "%"))
+        monkeypatch.setattr(written_parts, "MOST_TEXTS_HELD", 10)
+        with pytest.warns(CoercionWarning, match="has more than 10 different texts"):
+            assert learned_of(tmp_path / "parts")[0] != whole[0]
 
     @pytest.mark.parametrize("most", [pytest.param(3, marks=pytest.mark.thorough), 10_000])
     def test_of_decimals_they_are_too(self, most, tmp_path, monkeypatch):

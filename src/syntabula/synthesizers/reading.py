@@ -156,6 +156,10 @@ def learnable(table: RawTable | RawParts, schema: Schema | None, *, is_exact: bo
         from syntabula.table.frames.text_numbers import with_signed_numbers_read
 
         table = with_signed_numbers_read(table, schema)
+    elif is_exact and isinstance(table, RawParts) and not is_whole(schema):
+        from syntabula.table.parts.written_parts import with_signed_numbers_in_parts
+
+        table = with_signed_numbers_in_parts(table)
     if is_whole(schema) and not any(column.nullable for column in schema.columns.values()):
         return table
     from syntabula.table.finite import finite_parts, finite_table

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.table.frames.object_columns import object_array
 from syntabula.table.frames.retyping import text_of
 from syntabula.table.frames.text_times import TextTimes, repeated_texts, with_times_read
 from syntabula.table.new_keys import FEW_VALUES
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
+from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.numeric import MOST_TEXTS, Numeric
 from syntabula.table.schema.schema import Schema, undeclared
 from syntabula.table.schema.text_formats import (
@@ -33,6 +35,7 @@ _AMOUNT = re.compile(r"-.*|[^.,]*[.,].*|\D*([0-9]\D*){4,5}|\D*([0-9]\D*){7}")
 _BY_POINT = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})?|0")
 _SURELY = 150
 """So many numbers all have three decimals by chance less often than once in a million times, if zeros are left out."""
+_NO_NUMBER = "x"
 _WORDS = {"#N/A", "<NA>", "N/A", "NA", "n/a", "NULL", "null", "None", "-", "--", "ND", "n.d."}
 """Texts that stand for a missing number, but are not empty."""
 _NUMBER = re.compile(
@@ -50,9 +53,9 @@ def with_texts_read(table: RawTable, schema: Schema | None = None) -> RawTable:
     found: dict[str, RawColumn] = {}
     for name in undeclared(table.columns, schema):
         if (texts := _as_texts(table.columns[name])) is not None:
-            column = _as_numbers(name, replace(table, columns={name: texts}))
-            if column is not None:
-                found[name] = column
+            written = _written(texts, table.origin)
+            if written is not None:
+                found[name] = written.read(texts, table.origin)
     return replace(table, columns=table.columns | found) if found else table
 
 
@@ -63,11 +66,29 @@ def with_signed_numbers_read(table: RawTable, schema: Schema | None = None) -> R
     """
     found = {}
     for name in undeclared(table.columns, schema):
-        if table.columns[name].physical.kind == "text":
-            column = _as_numbers(name, table)
-            if column is not None and column.beside is None:
-                found[name] = column
+        if (raw := table.columns[name]).physical.kind == "text":
+            texts = repeated_texts(raw)
+            counts = np.bincount(texts.places[~raw.missing], minlength=texts.distinct.size)
+            written = signed_numbers(texts.distinct.tolist(), counts, table.origin)
+            if written is not None:
+                found[name] = written.read(raw, table.origin)
     return replace(table, columns=table.columns | found) if found else table
+
+
+def signed_numbers(
+    distinct: Sequence[str], counts: NDArray[np.int64], origin: Origin
+) -> WrittenNumbers | None:
+    """Return how some texts write numbers, if all do, as 1.234,50, and no library reads them; sensitive.
+
+    Args:
+        distinct: The distinct texts of a column.
+        counts: Number of cells of each.
+        origin: Where they are from.
+    """
+    texts = RepeatedTexts.placed(distinct, np.arange(len(distinct)))
+    raw = RawColumn(texts, counts == 0, PhysicalType("text", "string")) if len(distinct) else None
+    written = None if raw is None else _written(raw, origin, counts)
+    return None if written is None or written.beside else written
 
 
 def _as_texts(raw: RawColumn) -> RawColumn | None:
@@ -85,41 +106,92 @@ def _as_texts(raw: RawColumn) -> RawColumn | None:
     return RawColumn(RepeatedTexts.of(texts, raw.missing), raw.missing, PhysicalType("text", "object"))
 
 
-def _as_numbers(name: str, table: RawTable) -> RawColumn | None:
-    """Return a column of texts as numbers, with texts beside them; None if it holds anything else, or few numbers."""
-    raw = table.columns[name]
+def number_or_mark(text: str) -> str:
+    """Return a text that may be a number in some form, or else one that is none, the same for all."""
+    return text if not (bare := text.strip()) or _NUMBER.fullmatch(bare) else _NO_NUMBER
+
+
+@dataclass(frozen=True)
+class WrittenNumbers:
+    """How a column of texts writes numbers.
+
+    Attributes:
+        style: What they have around and between their digits.
+        physical: The type of the numbers without that.
+        beside: Texts beside the numbers, such as limits.
+    """
+
+    style: _Style
+    physical: PhysicalType
+    beside: tuple[str, ...]
+
+    def read(self, raw: RawColumn, origin: Origin) -> RawColumn:
+        """Return a column, or a part of one, as numbers; cells that are none are missing."""
+        numbers, held, _ = _plain(raw, self.style, self.beside)
+        table = RawTable({"": numbers}, numbers.missing.size, origin)
+        column = TextTimes(table, [""]).typed({"": self.physical}).columns[""]
+        return replace(
+            column,
+            physical=self.physical_in_style,
+            beside=RepeatedTexts.placed(["", *self.beside], held) if self.beside else None,
+        )
+
+    @property
+    def physical_in_style(self) -> PhysicalType:
+        """Their type with the format that writes them."""
+        return replace(self.physical, format=self.style.format(self.physical))
+
+
+def _plain(
+    raw: RawColumn, style: _Style, beside: Sequence[str]
+) -> tuple[RawColumn, NDArray[Any], NDArray[np.bool_]]:
+    """Return texts without what the style has around digits, which text beside numbers each cell is [n], and which texts
+    are such [k]."""
     texts = repeated_texts(raw)
-    occurs = np.bincount(texts.places[~raw.missing], minlength=texts.distinct.size) > 0
     bare = [text.strip() for text in texts.distinct.tolist()]
-    present = {text for text, some in zip(bare, occurs, strict=True) if some and text}
-    beside = sorted(text for text in present if text in _WORDS or _LIMIT.fullmatch(text))
+    position = {text: place for place, text in enumerate(beside, 1)}
+    of_texts = np.array([position.get(text, 0) for text in bare])
+    held = of_texts[texts.places]
+    held[raw.missing] = 0
+    plain = RepeatedTexts(object_array([style.plain(text) for text in bare]), texts.places)
+    return RawColumn(plain, raw.missing | (held > 0), raw.physical), held, of_texts > 0
+
+
+def _written(
+    raw: RawColumn, origin: Origin, counts: NDArray[np.int64] | None = None
+) -> WrittenNumbers | None:
+    """Return how a column of texts writes numbers; None if it holds anything else, or few numbers.
+
+    Args:
+        raw: The column.
+        origin: Where it is from.
+        counts: Number of cells of each distinct text, if others than its own.
+    """
+    texts = repeated_texts(raw)
+    if counts is None:
+        counts = np.bincount(texts.places[~raw.missing], minlength=texts.distinct.size)
+    present = {
+        bare for text, n in zip(texts.distinct.tolist(), counts, strict=True) if n and (bare := text.strip())
+    }
+    beside = tuple(sorted(text for text in present if text in _WORDS or _LIMIT.fullmatch(text)))
     if len(beside) > MOST_TEXTS or len(present) - len(beside) <= FEW_VALUES:
         return None
     style = _Style.of(present.difference(beside))
     if style is None:
         return None
-    position = {text: place for place, text in enumerate(beside, 1)}
-    held = np.array([position.get(text, 0) for text in bare])[texts.places]
-    held[raw.missing] = 0
-    plain = RepeatedTexts(object_array([style.plain(text) for text in bare]), texts.places)
-    numbers = RawColumn(plain, raw.missing | (held > 0), raw.physical)
-    reader = TextTimes(replace(table, columns={name: numbers}), [name])
+    numbers, _, are_beside = _plain(raw, style, beside)
+    table = RawTable({"": numbers}, numbers.missing.size, origin)
+    reader = TextTimes(table, [""], {"": np.where(are_beside, 0, counts)})
     plain_texts = [style.plain(text) for text in present.difference(beside)]
-    dialect = table.origin.dialect
-    decimal_comma = dialect is not None and dialect.delimiter == ";"
+    decimal_comma = origin.dialect is not None and origin.dialect.delimiter == ";"
     decimal_comma |= _has_groups_by_point(plain_texts)
     if style.group:
         # Another mark than that between groups is before decimals.
         decimal_comma = any("," in text for text in plain_texts)
-    physical = reader.types(("integer", "float"), decimal_comma=decimal_comma).get(name)
+    physical = reader.types(("integer", "float"), decimal_comma=decimal_comma).get("")
     if physical is None or (not beside and style.is_plain and _is_usual(physical)):
         return None
-    column = reader.typed({name: physical}).columns[name]
-    return replace(
-        column,
-        physical=replace(physical, format=style.format(physical)),
-        beside=RepeatedTexts.placed(["", *beside], held) if beside else None,
-    )
+    return WrittenNumbers(style, physical, beside)
 
 
 def _is_usual(physical: PhysicalType) -> bool:

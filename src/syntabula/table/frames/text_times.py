@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syntabula.marginals.sorted_points import CountedPoints
 from syntabula.table.database import at_hand, interruptible, read_query
@@ -21,10 +24,21 @@ _ISO_TIME = "%Y-%m-%dT%H:%M:%S"
 class TextTimes:
     """Columns of texts in memory, each distinct text of which is looked at once."""
 
-    def __init__(self, table: RawTable, names: Sequence[str]) -> None:
+    def __init__(
+        self, table: RawTable, names: Sequence[str], counts: Mapping[str, NDArray[Any]] | None = None
+    ) -> None:
+        """Prepare to look at columns of a table; counts are the cells of each distinct text, if others than its own."""
         self._table = table
         self._texts = {name: repeated_texts(table.columns[name]) for name in names}
-        self._kinds = _kinds(self._texts, table)
+        self._counts = counts
+
+    @cached_property
+    def _kinds(self) -> dict[str, CountedPoints]:
+        counts = self._counts or {
+            name: np.bincount(found.places[~self._table.columns[name].missing], minlength=found.distinct.size)
+            for name, found in self._texts.items()
+        }
+        return _kinds(self._texts, counts)
 
     def cell_kinds(self, name: str) -> CountedPoints:
         """Return positions in `CELL_KINDS`, and how many non-empty cells of a column have each; sensitive."""
@@ -94,17 +108,15 @@ def repeated_texts(column: RawColumn) -> RepeatedTexts:
     return RepeatedTexts(object_array(valid), found.places)
 
 
-def _kinds(texts: Mapping[str, RepeatedTexts], table: RawTable) -> dict[str, CountedPoints]:
+def _kinds(
+    texts: Mapping[str, RepeatedTexts], counts: Mapping[str, NDArray[Any]]
+) -> dict[str, CountedPoints]:
     """Return the kinds of the cells of all columns by one query, which costs more than few texts."""
-    counts = [
-        np.bincount(found.places[~table.columns[name].missing], minlength=found.distinct.size)
-        for name, found in texts.items()
-    ]
     kinds = np.zeros((len(texts), len(CELL_KINDS)), dtype=np.int64)
     columns = {
         "i": np.repeat(np.arange(len(texts)), [found.distinct.size for found in texts.values()]),
         "c": np.concatenate([found.distinct for found in texts.values()]),
-        "n": np.concatenate(counts),
+        "n": np.concatenate([counts[name] for name in texts]),
     }
     with at_hand() as database:
         database.register("texts", columns)

@@ -24,11 +24,13 @@ class StoredType:
         physical: Its type as a reader of whole tables names it.
         read: Its type as batches have it.
         kind: The type of the numbers that stand for its cells, float64 for decimals; of objects for texts.
+        written: The type to write, where texts are read as numbers; None for the same.
     """
 
     physical: PhysicalType
     read: PhysicalType
     kind: np.dtype[Any]
+    written: PhysicalType | None = None
 
 
 ROWS_AT_ONCE = 65_536
@@ -84,7 +86,7 @@ class RawParts:
         """What the table was read from, with the types of its undeclared columns, which delimited text does not store."""
         if self.container in ("csv", "tsv"):
             return Origin(self.container, {}, self.dialect)
-        return Origin(self.container, {name: stored.physical for name, stored in self.stored.items()})
+        return Origin(self.container, {n: s.written or s.physical for n, s in self.stored.items()})
 
     @property
     def n_rows(self) -> int:
