@@ -42,11 +42,6 @@ _NEGATIVE_NOTE = (
     "holds numbers, negative ones in parentheses or with a minus at the end, which are read as text; write the minus in "
     "front to learn them as numbers"
 )
-_INDIAN = re.compile(rf"[+-]?({SIGN} ?)?[+-]?[0-9]{{1,3}}((,[0-9]{{2}})*,[0-9]{{3}})?(\.[0-9]+)?( ?{SIGN})?")
-_INDIAN_NOTE = (
-    "holds numbers in groups of two digits, as in 1,23,456, which are read as text; write them without commas to learn "
-    "them as numbers"
-)
 _MIXED_NOTE = (
     "holds numbers and some texts, so each is a category; declare it numeric, with these texts as `texts`, to learn the "
     "numbers as such"
@@ -93,8 +88,6 @@ def _note_of_numbers(labels: set[str]) -> str | None:
     negative = {text for text in labels if _NEGATIVE.fullmatch(text)}
     if negative and all(map(_WITH_SIGN.fullmatch, labels - negative)):
         return _NEGATIVE_NOTE
-    if any(re.search(",[0-9]{2},", text) for text in labels) and all(map(_INDIAN.fullmatch, labels)):
-        return _INDIAN_NOTE
     has_sign = any(re.search(SIGN, text) for text in labels)
     if not plain and has_sign and all(map(_WITH_SIGN.fullmatch, labels)):
         return _SIGN_NOTE

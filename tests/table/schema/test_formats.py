@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
+import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import syntabula as st
 from syntabula.errors import SchemaError
 from syntabula.table.schema.columns import Date, Datetime, Numeric
+from syntabula.table.schema.text_formats import NumberFormat, read_number
 
 DAYS = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
 TIMES = (dt.datetime(2020, 1, 1), dt.datetime(2020, 12, 31))
@@ -104,6 +108,8 @@ def test_wrong_ones_of_numbers_are_refused() -> None:
         (1234.5, "in quotes, such as '1234,5'"),
         ("#,##0.00", "must be the number 1234.5"),
         ("1,234,5", "must be the number 1234.5"),
+        ("12,34,567,5", "must be the number 1234.5"),
+        ("12.34.567", "must be the number 1234.5"),
         ("=1234.5", "must be the number 1234.5"),
         ("1234.50", "writes 2 decimals, but values may have more; declare fewer `decimals`"),
         ("1,234", "no decimal mark"),
@@ -111,6 +117,49 @@ def test_wrong_ones_of_numbers_are_refused() -> None:
         with pytest.raises(SchemaError, match="format") as caught:
             Numeric(0.0, 9.0, format=format)
         assert said in str(caught.value)
+
+
+def test_numbers_in_groups_of_two_digits_are_written_and_read() -> None:
+    form = NumberFormat.of("₹12,34,567.50")
+    for number, text in [
+        (0, "₹0.00"),
+        (999, "₹999.00"),
+        (-1000, "-₹1,000.00"),
+        (99_999.5, "₹99,999.50"),
+        (100_000, "₹1,00,000.00"),
+        (-123_456_789, "-₹12,34,56,789.00"),
+    ]:
+        assert form.written(number) == text
+        assert read_number(text, "₹12,34,567.50") == number
+    # Cells in groups of three are read as well, and those with a group of one digit are not.
+    assert re.fullmatch(form.pattern, "1,234,567.5")
+    assert not re.fullmatch(form.pattern, "1,2,345")
+
+
+def test_numbers_in_groups_of_two_digits_come_out_as_they_went_in(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    values = np.exp(rng.normal(11, 2, 1500))
+    forms = {"whole": "12,34,567", "rupees": "₹12,34,567.50", "west": "1,234"}
+    written = {
+        n: [NumberFormat.of(f).written(round(v) if f[-1] in "74" else round(v, 2)) for v in values.tolist()]
+        for n, f in forms.items()
+    }
+    pd.DataFrame(written).to_csv(tmp_path / "t.csv", index=False)
+
+    for source, epsilon in [
+        (pd.DataFrame(written), math.inf),
+        (tmp_path / "t.csv", math.inf),
+        (tmp_path / "t.csv", 10.0),
+    ]:
+        release = st.MST(epsilon=epsilon, seed=1).fit(source)
+        release.sample_to(tmp_path / "o.csv", 300, seed=1)
+
+        assert {n: getattr(c, "format", None) for n, c in release.schema.columns.items()} == forms
+        drawn = pd.read_csv(tmp_path / "o.csv", dtype=str)
+        assert drawn["whole"].str.fullmatch(r"\d{1,3}|\d{1,2}(,\d{2})*,\d{3}").all()
+        assert drawn["whole"].str.fullmatch(r"\d{1,2}(,\d{2})+,\d{3}").any()
+        assert drawn["rupees"].str.fullmatch(r"₹(\d{1,3}|\d{1,2}(,\d{2})*,\d{3})\.\d{2}").all()
+        assert drawn["west"].str.fullmatch(r"\d{1,3}(,\d{3})*").all()
 
 
 def test_conditions_may_use_them() -> None:

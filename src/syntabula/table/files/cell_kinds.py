@@ -46,6 +46,7 @@ _GROUPS = (
     "padded groups by point",
     "whole groups by point",
 )
+_TWOS = ("groups by two", "padded groups by two", "real groups by two")
 
 # Words in the names of kinds of days and clocks without zeros before a number of one digit.
 _BARE = ("bare clock", "bare half clock", *day_kinds.BARE)
@@ -54,7 +55,7 @@ _MISSING = {f"missing as {text}": text for text in MISSING_TEXTS}
 _PERIODS = {"month": "%Y-%m", "dashed quarter": "%Y-Q%q", "quarter": "%YQ%q", "week": "%G-W%V"}
 
 CELL_KINDS = (
-    *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, "day", *_LOCAL, *_ZONED, *_CLOCK, *_HALF_CLOCK,
+    *_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, *_COMMA, *_GROUPS, *_TWOS, "day", *_LOCAL, *_ZONED, *_CLOCK, *_HALF_CLOCK,
     _DIGITS[0], *day_kinds.KINDS, *day_kinds.NAMED, *_PERIODS, "month or season", *_MISSING, *_AT_OFFSETS,
     *signed_kinds.SIGNED_KINDS, "text",
 )  # fmt: skip
@@ -249,14 +250,21 @@ _BY_POINT = Form(
     replace(_TYPES["number"], format="1.234,5"),
     {},
 )
+_BY_TWO = Form(
+    frozenset({*_BY_COMMA.reads, *_TWOS}),
+    replace(_TYPES["number"], format="12,34,567.5"),
+    {},
+)
+"""It is tried last: without groups of two digits, numbers are in groups of three."""
 _IN_GROUPS = frozenset({"whole", "point of thousandths", "whole groups by point"})
 """Kinds of whole numbers with points between groups of digits."""
+_WHOLE_BY_TWO = frozenset({*_SHORT, "comma of thousandths", "groups by comma", "groups by two"})
 OPEN_KIND = "point of thousandths"
 """Kind of numbers of which nobody can tell whether they are thousands or have decimals, if a column has no others."""
 _OF_THREE: dict[str | None, set[str]] = {None: {OPEN_KIND}, "1234,5": {"comma of thousandths"}}
 """Kinds of numbers of three decimals each, by the format of numbers of any."""
 OF_THREE = tuple(_OF_THREE.values())
-_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3]}) - {OPEN_KIND}
+_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3], *_TWOS}) - {OPEN_KIND}
 _WITH_COMMA = frozenset({*_COMMA, *_GROUPS[3:]}) - {"comma of thousandths"}
 """Kinds that show which is the decimal mark."""
 _DAYS = tuple(
@@ -317,7 +325,7 @@ def _type_of(stands_out: set[str], counts: Mapping[str, float], decimal_comma: b
         # Of thousandths some would be below one, such as 0.250, or have other numbers of places.
         return replace(_TYPES["whole"], format="1.234")
     commas = (_OF_COMMA, _BY_COMMA) if decimal_comma else (_BY_COMMA, _OF_COMMA)
-    for form in (*_FORMS, *commas, _BY_POINT):
+    for form in (*_FORMS, *commas, _BY_POINT, _BY_TWO):
         if form.needs <= stands_out <= form.reads:
             if form.physical.timezone is not None and (offset := offset_kinds.only_offset(stands_out)):
                 return replace(form.physical, timezone=offset)
@@ -330,7 +338,7 @@ def _type_of(stands_out: set[str], counts: Mapping[str, float], decimal_comma: b
 
 def _type_in_style(stands_out: set[str], counts: Mapping[str, float], decimal_comma: bool) -> PhysicalType:
     """Return the type of a column of numbers in one style; `TEXT` if it is none."""
-    styled = signed_kinds.shared_style(stands_out, {*_SHORT, *_REAL_KINDS, *_COMMA, *_GROUPS})
+    styled = signed_kinds.shared_style(stands_out, {*_SHORT, *_REAL_KINDS, *_COMMA, *_GROUPS, *_TWOS})
     if styled is None:
         return TEXT
     style, kinds = styled
@@ -352,6 +360,8 @@ def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) 
     is_short = not stands_out.isdisjoint(_SHORT)
     if format == "1,234.5" and stands_out <= {*_SHORT, "comma of thousandths", "groups by comma"}:
         return replace(_TYPES["whole"], format="1,234")
+    if format == "12,34,567.5" and stands_out <= _WHOLE_BY_TWO:
+        return replace(_TYPES["whole"], format="12,34,567")
     if format == "1.234,5" and stands_out <= {*_SHORT, "point of thousandths", "whole groups by point"}:
         return replace(_TYPES["whole"], format="1.234")
     with_zero = stands_out & {"whole with point", "whole with comma"}

@@ -11,6 +11,8 @@ _REAL = (
     r"|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|inf|Inf|INF|infinity|Infinity)|nan|NaN|NAN"
 )
 _GROUPED = r"[+-]?[1-9][0-9]{0,2}"
+_BY_TWO = r"[+-]?[1-9][0-9]?(,[0-9]{2}){1,5},[0-9]{3}"
+"""Thousands, and hundreds of what is larger, as in 1,23,456."""
 
 
 def tests(cell: str) -> dict[str, str]:
@@ -31,6 +33,9 @@ def tests(cell: str) -> dict[str, str]:
         "padded groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+0"),
         "groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{1,4}},[0-9]+"),
         "whole groups by point": matches(cell, rf"{_GROUPED}(\.[0-9]{{3}}){{2,4}}"),
+        "groups by two": matches(cell, _BY_TWO),
+        "padded groups by two": matches(cell, rf"{_BY_TWO}\.[0-9]+0"),
+        "real groups by two": matches(cell, rf"{_BY_TWO}\.[0-9]+"),
     }
 
 

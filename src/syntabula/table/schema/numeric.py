@@ -69,7 +69,7 @@ class Numeric(Ordered):
             narrow there and widen outside. Without it, they widen from 0 if the bounds are 10,000 or more apart.
         format: The number 1234.5 as text files write it, in quotes: "1234,5" or "1.234,5" with a decimal comma,
             "1,234.50" to write two decimals always, "1234.0" at least one, "$1,234" or "1.234,5 €" with a sign; files are
-            read and written so.
+            read and written so. "12,34,567" has groups of two digits before the thousands, as in India.
         texts: Texts that cells may hold in place of a number, such as "<0.5" and ">1000"; each is drawn as often as a
             category. Numbers stay numbers; where scores and rules need one, such a cell counts as missing.
 

@@ -30,14 +30,14 @@ UNITS = (
 SIGN_OR_UNIT = f"({SIGN}|{'|'.join(sorted(UNITS, reverse=True))})"
 _UNIT = r"(?:[^\W\d_]|[°/]){1,9}"
 _PICTURE = re.compile(
-    rf"(?P<prefix>({SIGN} ?|[A-Z]{{3}}[ \u00a0])?)1(?P<group>[,.{''.join(GROUPS)}]?)234"
+    rf"(?P<prefix>({SIGN} ?|[A-Z]{{3}}[ \u00a0])?)(1(?P<group>[,.{''.join(GROUPS)}]?)234|(?P<by_two>12,34,567))"
     rf"((?P<mark>[.,])(?P<places>50*|0))?(?P<suffix>([{''.join(SPACES)}]?({SIGN}|{_UNIT}))?)"
 )
 SHORTEST = "1234.5"
 """The format that writes as many decimals as a number needs, and none if it is whole."""
 WITH_POINT = "1234.0"
 """The format that writes as many decimals as a number needs, and at least one, as files write floats."""
-EXAMPLES = "'1234,5', '1,234.50', '1.234,50 €', '$1,234' or '1234.5 kg'"
+EXAMPLES = "'1234,5', '1,234.50', '1.234,50 €', '$1,234', '12,34,567' or '1234.5 kg'"
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class NumberFormat:
         mark: Decimal mark; nothing if whole numbers alone are written.
         places: Which decimals are written: "5" as many as needed, "50" always two, "500" three, "0" at least one.
         suffix: Sign of a currency or percent, or a unit such as kg, after the number, or nothing.
+        by_two: Whether groups before the thousands are of two digits, as in 12,34,567; their character is then a comma.
     """
 
     prefix: str
@@ -57,18 +58,20 @@ class NumberFormat:
     mark: str
     places: str
     suffix: str
+    by_two: bool = False
 
     @classmethod
     def of(cls, format: object) -> NumberFormat:
-        """Read a format; raises SchemaError if it is not the number 1234.5 in a known form."""
+        """Read a format; raises SchemaError if it is not the number 1234.5, or 12,34,567.5, in a known form."""
         found = _PICTURE.fullmatch(format) if isinstance(format, str) else None
-        if found is None or found["group"] == found["mark"]:
+        group = "" if found is None else found["group"] or ("," if found["by_two"] else "")
+        if found is None or (group and group == found["mark"]):
             raise SchemaError(
                 f"format must be the number 1234.5 as text writes it, in quotes, such as {EXAMPLES}; got "
                 f"{shown(format)}"
             )
-        parts = {name: text or "" for name, text in found.groupdict().items()}
-        return cls(**parts)
+        parts = {name: found[name] or "" for name in ("prefix", "mark", "places", "suffix")}
+        return cls(**parts, group=group, by_two=found["by_two"] is not None)
 
     @property
     def is_usual(self) -> bool:
@@ -90,7 +93,7 @@ class NumberFormat:
         elif self.places == "0":
             places = places or "0"
         sign = "-" if number < 0 else ""
-        grouped = f"{int(whole):,}".replace(",", self.group)
+        grouped = _by_two(int(whole)) if self.by_two else f"{int(whole):,}".replace(",", self.group)
         # A column of whole numbers may be declared without a mark, and then be given others.
         rest = f"{self.mark or '.'}{places}" if places else ""
         return f"{sign}{self.prefix}{grouped}{rest}{self.suffix}"
@@ -105,12 +108,22 @@ class NumberFormat:
     @property
     def pattern(self) -> str:
         """Regular expression of the cells that are read: signs of currency, groups and decimals may be left out."""
-        group = rf"[0-9]{{1,3}}({re.escape(self.group)}[0-9]{{3}})+|" if self.group else ""
+        # Numbers in groups of three are read among others too, as small ones look alike.
+        twos = "(,[0-9]{2})*" if self.by_two else ""
+        group = rf"[0-9]{{1,3}}{twos}({re.escape(self.group)}[0-9]{{3}})+|" if self.group else ""
         decimals = rf"({re.escape(self.mark)}[0-9]*)?" if self.mark else ""
         space = f"[{''.join(SPACES)}]?"
         before = f"({re.escape(self.prefix.strip())}{space})?" if self.prefix else ""
         after = f"({space}({re.escape(self.suffix.strip())} ?)?)?" if self.suffix else ""
         return rf"[+-]?{before}[+-]?({group}[0-9]+){decimals}{after}"
+
+
+def _by_two(number: int) -> str:
+    """Return a whole number with commas before its thousands, hundreds of thousands and so on, as 12,34,567."""
+    digits = str(number)
+    large, small = digits[:-3], digits[-3:]
+    pairs = [large[max(end - 2, 0) : end] for end in range(len(large), 0, -2)]
+    return ",".join([*reversed(pairs), small])
 
 
 def read_number(text: str, format: str | None = None) -> int | float | None:
