@@ -41,6 +41,8 @@ FORMATS: list[tuple[dict[str, int], tuple[str, str | None]]] = [
     ({"real": HALF, "whole": 3000}, ("DOUBLE", "1234.5")),
     ({"real": HALF, "whole with point": 3000}, ("DOUBLE", "1234.0")),
     ({"comma": HALF, "whole": 3000}, ("DOUBLE", "1234,5")),
+    ({"comma": HALF, "power": 3000}, ("DOUBLE", "1234,5")),
+    ({"whole": HALF, "power": 3000}, ("DOUBLE", "1234.5")),
     ({"comma": HALF, "whole with comma": 3000}, ("DOUBLE", "1234,0")),
     ({"padded comma": HALF, "comma of thousandths": 3000}, ("DOUBLE", "1234,50")),
     ({"comma of thousandths": HALF, "whole": 3000}, ("BIGINT", "1,234")),

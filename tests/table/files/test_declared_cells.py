@@ -517,6 +517,27 @@ def test_a_number_in_another_form_is_unreadable(tmp_path: Path) -> None:
     assert column.values[2:4].tolist() == [1234.0, 1234.5]
 
 
+@pytest.mark.parametrize("format", ["1234,5", "1.234,5", "1234,5 €", "1.234,5 kg"])
+def test_small_and_large_numbers_may_have_an_exponent(format: str, tmp_path: Path) -> None:
+    # pandas writes every number below 0.0001 so.
+    schema = st.Schema({"x": Numeric(-10, 5_000_000, format=format)})
+    (tmp_path / "t.csv").write_text(
+        "x\n" + "".join(f'"{c}"\n' for c in ("9,83e-05", "-1e-05", "2,5E+6", "0,5"))
+    )
+
+    column = read(tmp_path / "t.csv", schema).columns["x"]
+
+    assert column.values.tolist() == [9.83e-05, -1e-05, 2.5e6, 0.5]
+    assert column.unreadable is None
+
+
+def test_letters_of_a_currency_are_no_exponent(tmp_path: Path) -> None:
+    schema = st.Schema({"x": Numeric(0, 5_000, format="EUR 1.234,5")})
+    (tmp_path / "t.csv").write_text('x\n"EUR 1.234,5"\n"EUR 0,5"\n')
+
+    assert read(tmp_path / "t.csv", schema).columns["x"].values.tolist() == [1234.5, 0.5]
+
+
 def test_numbers_that_are_none_of_text_are_not_mistaken_for_groups(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text('{"x": 1.234}\n{"x": "1.234"}\n{"x": 5}\n')
     schema = st.Schema({"x": number("1.234,5")})

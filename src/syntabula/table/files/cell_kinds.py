@@ -36,7 +36,7 @@ _COMPACT = {"whole day": "%Y%m%d", "whole time of minutes": "%Y%m%d%H%M", "whole
 _DIGITS = ("padded clock", "whole clock", "late whole clock")
 _SHORT = ("whole", *_DIGITS[1:], *_COMPACT)
 _WHOLE_KINDS = (*_SHORT, "long whole")
-_REAL_KINDS = ("real", "padded real", "whole with point", "point of thousandths")
+_REAL_KINDS = ("real", "padded real", "whole with point", "point of thousandths", "power")
 _COMMA = ("comma", "padded comma", "whole with comma", "comma of thousandths")
 _GROUPS = (
     "groups by comma",
@@ -63,11 +63,11 @@ CELL_KINDS = (
 
 Nobody can tell whether 1,234 means thousands or thousandths; 1.234 means thousandths unless other cells of its column
 have a decimal comma or more groups, or its file has decimal commas (`has_decimal_comma`) and other cells are whole, if
-there are any. Padded numbers have two decimals or more, the last of which is zero. Days with other separators show by a
-number above 12 which part is the month; if neither does, either may come first. Whole days and times, such as 20240131,
-are whole numbers too. Padded clocks are digits such as 0905; whole numbers such as 1145 may be clock times too, late ones
-such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a month, or the season that began in 2009. NA and
-the like are missing cells, except in columns of texts.
+there are any. Padded numbers have two decimals or more, the last of which is zero. Powers such as 1e-05 have no mark.
+Days with other separators show by a number above 12 which part is the month; if neither does, either may come first.
+Whole days and times, such as 20240131, are whole numbers too. Padded clocks are digits such as 0905; whole numbers such
+as 1145 may be clock times too, late ones such as 1435 with hours after noon and minutes beyond 31. 2009-10 may be a
+month, or the season that began in 2009. NA and the like are missing cells, except in columns of texts.
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
@@ -239,14 +239,14 @@ _FORMS = (
     ),
     *(Form(frozenset({kind}), _TYPES["day"], {kind: format}) for kind, format in [*_PERIODS.items()][1:]),
 )
-_OF_COMMA = Form(frozenset({*_SHORT, *_COMMA}), replace(_TYPES["number"], format="1234,5"), {})
+_OF_COMMA = Form(frozenset({*_SHORT, *_COMMA, "power"}), replace(_TYPES["number"], format="1234,5"), {})
 _BY_COMMA = Form(
     frozenset({*_SHORT, *_REAL_KINDS, "comma of thousandths", *_GROUPS[:3]}),
     replace(_TYPES["number"], format="1,234.5"),
     {},
 )
 _BY_POINT = Form(
-    frozenset({*_SHORT, *_COMMA, "point of thousandths", *_GROUPS[3:]}),
+    frozenset({*_SHORT, *_COMMA, "power", "point of thousandths", *_GROUPS[3:]}),
     replace(_TYPES["number"], format="1.234,5"),
     {},
 )
@@ -264,7 +264,7 @@ OPEN_KIND = "point of thousandths"
 _OF_THREE: dict[str | None, set[str]] = {None: {OPEN_KIND}, "1234,5": {"comma of thousandths"}}
 """Kinds of numbers of three decimals each, by the format of numbers of any."""
 OF_THREE = tuple(_OF_THREE.values())
-_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3], *_TWOS}) - {OPEN_KIND}
+_WITH_POINT = frozenset({*_REAL_KINDS, *_GROUPS[:3], *_TWOS}) - {OPEN_KIND, "power"}
 _WITH_COMMA = frozenset({*_COMMA, *_GROUPS[3:]}) - {"comma of thousandths"}
 """Kinds that show which is the decimal mark."""
 _DAYS = tuple(

@@ -73,7 +73,7 @@ def plain(cell: str, physical: PhysicalType) -> str:
     form = NumberFormat.of(physical.format)
     if form.is_usual:
         return cell
-    digits = f"regexp_replace({cell}, {quoted(f'[^0-9{form.mark}+-]')}, '', 'g')"
+    digits = f"regexp_replace({cell}, {quoted(form.unread)}, '', 'g')"
     number = f"replace({digits}, {quoted(form.mark)}, '.')" if form.mark else digits
     fits = f"regexp_full_match({cell}, {quoted(form.pattern)})"
     is_gap = f"{cell} IS NULL OR lower({cell}) = 'nan'"

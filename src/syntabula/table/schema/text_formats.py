@@ -115,7 +115,18 @@ class NumberFormat:
         space = f"[{''.join(SPACES)}]?"
         before = f"({re.escape(self.prefix.strip())}{space})?" if self.prefix else ""
         after = f"({space}({re.escape(self.suffix.strip())} ?)?)?" if self.suffix else ""
-        return rf"[+-]?{before}[+-]?({group}[0-9]+){decimals}{after}"
+        power = "([eE][+-]?[0-9]{1,3})?" if self.has_powers else ""
+        return rf"[+-]?{before}[+-]?({group}[0-9]+){decimals}{power}{after}"
+
+    @property
+    def has_powers(self) -> bool:
+        """Whether cells such as 9,8e-05 are read, as programs write small and large numbers; not beside a sign with e."""
+        return self.mark != "" and "e" not in (self.prefix + self.suffix).lower()
+
+    @property
+    def unread(self) -> str:
+        """Regular expression of the characters of a cell that are no part of its number."""
+        return f"[^0-9{re.escape(self.mark)}{'eE' if self.has_powers else ''}+-]"
 
 
 def _by_two(number: int) -> str:
@@ -133,7 +144,7 @@ def read_number(text: str, format: str | None = None) -> int | float | None:
     """
     form = None if format is None else NumberFormat.of(format)
     if form is not None and not form.is_usual and re.fullmatch(form.pattern, text):
-        text = re.sub(f"[^0-9{re.escape(form.mark)}+-]", "", text).replace(form.mark or ".", ".")
+        text = re.sub(form.unread, "", text).replace(form.mark or ".", ".")
     try:
         # Decimal would read 1_0 as ten.
         number = Decimal(text if "_" not in text else "none")
