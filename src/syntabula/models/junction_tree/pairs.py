@@ -72,10 +72,10 @@ def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:
     return most
 
 
-_BYTES_AT_ONCE = 100_000_000
+_BYTES_AT_ONCE = 80_000_000
 """Bytes that messages may hold at any time, or more where the tree itself is large."""
 
-_BYTES_PER_CELL = 40
+_BYTES_PER_CELL = 32
 """So many bytes for each cell of the tree, of the 48 that a plan states. Where messages were a third too large for one
 pass, fifteen took its place, and three times as long."""
 
