@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +17,8 @@ _SECONDS_PER_MODEL_CELL = 4e-6
 SECONDS_PER_WEIGHED_MARGINAL = 9e-5  # to count and weigh one of very many small marginals
 _BYTES_PER_COUNTED_CELL = 8
 _BYTES_PER_MODEL_CELL = 8 * 6  # potential, belief, gradient and work space
+_MOST_EPSILON = 10.0
+"""Epsilon from which on a larger one, or none, hardly lets more be learned: models are at their largest."""
 
 Progress = Callable[[str, float], None]
 """Called with the name of a step and the fraction of all work that is done, in [0, 1]."""
@@ -134,6 +137,7 @@ class PlannedStep:
         cost: Memory and time of the fit as the model states them; None to assume a graphical model.
         work_seconds: Rough time of its other work.
         instead: Whether it stands for another way of learning, which may replace the steps before it.
+        grows: Whether its time is that of epsilon 1, and a larger budget lets it measure more.
         of_trends: Whether it is left out, and its share goes to the others, without privacy or with a model that takes no
             trends.
     """
@@ -146,6 +150,7 @@ class PlannedStep:
     cost: FitCost | None = None
     work_seconds: float = 0.0
     instead: bool = False
+    grows: bool = False
     of_trends: bool = False
 
     def costing(self, cost: FitCost) -> PlannedStep:
@@ -161,6 +166,13 @@ class PlannedStep:
     def seconds(self) -> float:
         """Rough time on two cores, without reading and counting rows."""
         return self._drawn * _SECONDS_PER_NOISY_CELL + self.fit_cost.seconds + self.work_seconds
+
+    def seconds_at(self, epsilon: float) -> float:
+        """Return the rough time with a budget, which may be infinite: in proportion to epsilon above 1, and to its root
+        below, as of AIM on adult, bank and wide tables (benchmarks/results/aim.md)."""
+        if not self.grows:
+            return self.seconds
+        return self.seconds * (math.sqrt(epsilon) if epsilon < 1 else min(epsilon, _MOST_EPSILON))
 
     @property
     def fit_cost(self) -> FitCost:

@@ -13,12 +13,14 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Domain
 from syntabula.models.genetic import Genetic
 from syntabula.models.neural import NeuralRows
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
 from syntabula.privacy.ledger import Ledger
 from syntabula.select import automatic
+from syntabula.select.adaptive import Adaptive
 from syntabula.select.automatic import COUNT, WEIGH, Automatic
 from syntabula.select.doubling import FirstTimeDoubling
 
@@ -170,6 +172,17 @@ class TestChoice:
         assert "margnet was left out, as it may take" in slow_network.privacy.choice.reason
         assert "private-gsd was left out, as it may take" in slow_network.privacy.choice.reason
         assert [chosen(release), chosen(slow_network)] == ["independent", "independent"]
+
+    def test_a_larger_budget_leaves_out_what_it_makes_too_slow(self) -> None:
+        usual = sum(
+            s.seconds for s in Adaptive(interactions=True).plan(Domain.from_sizes(dict.fromkeys("abcdef", 3)))
+        )
+        limit = {"max_seconds": 2.5 * usual}
+
+        small, large = (auto(limit, epsilon=e).fit(sparse(), schema()) for e in (1.0, 8.0))
+
+        assert "aim was left out" not in small.privacy.choice.reason
+        assert "aim was left out, as it may take" in large.privacy.choice.reason
 
     def test_little_memory_leaves_out_aim(self) -> None:
         release = auto(memory_mb=200.0).fit(sparse(), schema())

@@ -19,6 +19,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.marginals.recoding import Recoding
 from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
+from syntabula.select.adaptive import Adaptive
 from syntabula.select.base import pairs_of
 from syntabula.synthesizers.plan import GUESSED_ROWS, budget_of, guessed_codec, preparation_of
 from syntabula.table.raw import PhysicalType
@@ -277,3 +278,20 @@ class TestTablesInParts:
         one, four = (st.MST(workers=n).plan(self.SCHEMA, 10**7, in_parts=True) for n in (1, 4))
 
         assert 4 * one.table_mb < four.table_mb < 6 * one.table_mb
+
+
+def test_a_larger_budget_takes_longer_where_it_lets_more_be_measured() -> None:
+    schema = st.Schema({f"c{i}": st.Categorical(("x", "y", "z")) for i in range(50)})
+    seconds = {
+        e: {s.name: s.seconds for s in st.AIM(epsilon=e).plan(schema, 20_000).steps}
+        for e in (0.25, 1.0, 5.0, 10.0)
+    }
+    (measuring,) = [s for s in Adaptive().plan(Domain.from_sizes({"a": 3, "b": 3})) if s.grows]
+
+    steps = {e: found.pop(measuring.name) for e, found in seconds.items()}
+
+    assert steps[0.25] == pytest.approx(steps[1.0] / 2)
+    assert steps[5.0] == pytest.approx(5 * steps[1.0])
+    assert steps[10.0] == pytest.approx(10 * steps[1.0])
+    assert measuring.seconds_at(np.inf) == measuring.seconds_at(10.0) == 10 * measuring.seconds
+    assert seconds[0.25] == seconds[1.0] == seconds[10.0]

@@ -37,9 +37,9 @@ from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
 
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"
-# At epsilon 1, for all rounds; three to six times as much at 5. Beliefs about candidates take the most on wide tables.
-_SECONDS_PER_COLUMN = 0.03
-_SECONDS_PER_CANDIDATE = 1.5e-3
+# At epsilon 1, for all rounds. Of wide tables, rounds grow with the columns, and beliefs in each with the candidates.
+_SECONDS_PER_COLUMN = 0.06
+_SECONDS_PER_COLUMN_AND_CANDIDATE = 2.4e-4
 _RECORDS = 20_000
 """Records up to which these hold: more marginals of a longer table stand out from their noise."""
 
@@ -135,13 +135,13 @@ class Adaptive(Selector):
             noisy = sum(sorted(cells, reverse=True)[:rounds])
             model_cells = max(one_way, int(self.max_model_mb * 2**20 / 8))
             measured = rest * measure / (measure + choose)
-            usual = _SECONDS_PER_COLUMN * len(domain)
+            usual = len(domain) * (_SECONDS_PER_COLUMN + _SECONDS_PER_COLUMN_AND_CANDIDATE * len(candidates))
             fit = PlannedFit(
                 cells=model_cells,
                 cliques=candidates,
                 kept_small=True,
                 times=rounds,
-                seconds=usual + _SECONDS_PER_CANDIDATE * len(candidates),
+                seconds=usual,
                 seconds_for=_RECORDS,
             )
             steps += [
@@ -156,6 +156,7 @@ class Adaptive(Selector):
                     share=measured,
                     noisy_cells=noisy,
                     fit=fit,
+                    grows=True,
                 ),
                 *beyond,
             ]

@@ -184,7 +184,7 @@ class Automatic(Selector):
         """Like `select`, and also return which method was chosen and why."""
         if progress is not None:
             progress(COUNT, 0.0)
-        ways, left_out = self._ways(curator.domain)
+        ways, left_out = self._ways(curator.domain, curator.ledger.budget.epsilon)
         name, reason, spent = self._chosen(curator, ways, share)
         way = ways[name]
         own = model if way.model is None else Supported(way.model)
@@ -275,8 +275,8 @@ class Automatic(Selector):
         sizes = [min(size, most) for size in domain.sizes]
         return float(median(first * second for first, second in combinations(sizes, 2)))
 
-    def _ways(self, domain: Domain) -> tuple[dict[str, Way], list[str]]:
-        """Return the available methods, and why others are not, by declared facts alone."""
+    def _ways(self, domain: Domain, epsilon: float = 1.0) -> tuple[dict[str, Way], list[str]]:
+        """Return the available methods, and why others are not, by declared facts and the budget alone."""
         selectors: dict[str, Selector] = {"independent": OneWay()}
         left_out: list[str] = []
         if len(domain) > 1:
@@ -298,7 +298,10 @@ class Automatic(Selector):
         for name, selector in selectors.items():
             model, steps = models.get(name), selector.plan(domain)
             way = Way(selector, tuple(_costing(steps, model, domain) if model else steps), model)
-            memory, seconds = max(s.memory_mb for s in way.steps), sum(s.seconds for s in way.steps)
+            memory, seconds = (
+                max(s.memory_mb for s in way.steps),
+                sum(s.seconds_at(epsilon) for s in way.steps),
+            )
             reason = "" if name == "independent" else self.too_large(memory, seconds)
             if reason:
                 left_out.append(f"{name} was left out, as it may take {reason}")

@@ -181,7 +181,9 @@ def planned_fit(
     shared += [(step, step.share * learning) for step in learned] + after
     steps = []
     for position, (step, share) in enumerate(shared):
-        seconds = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL * (step.cells > 0) + step.seconds
+        seconds = n_rows * n_columns * _SECONDS_PER_COUNTED_CELL * (step.cells > 0) + step.seconds_at(
+            budget.epsilon
+        )
         if position == 0:
             seconds += n_columns * (_SECONDS_PER_READ_COLUMN + n_rows * _SECONDS_PER_READ_CELL)
         planned = PlanStep(
