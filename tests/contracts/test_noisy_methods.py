@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from record_cases import PRIVATE_CASES, SCHEMA, private, require_library, table
 
 import syntabula as st
 from syntabula._planning import FitCost
-from syntabula.errors import ArgumentError, BudgetError, TrainingWarning
+from syntabula.errors import ArgumentError, BudgetError, ReleaseFileError, TrainingWarning
 from syntabula.privacy.journal import Journal
 from syntabula.record_models import astray
 from syntabula.record_models.loop import Training
@@ -144,11 +146,11 @@ def each_step_takes(seconds: float, method: Any, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("kind", NOISY)
 class TestDivergence:
-    @pytest.mark.parametrize("rate", [1.001])
-    def test_a_rate_that_no_network_survives_is_refused_before_anything_is_paid(
+    @pytest.mark.parametrize("rate", [1e-8, 1.001])
+    def test_a_rate_at_which_nothing_is_learned_is_refused_before_anything_is_paid(
         self, kind: str, rate: float
     ) -> None:
-        with pytest.raises(ArgumentError, match="learning_rate must be a number above 0 and at most 1"):
+        with pytest.raises(ArgumentError, match="learning_rate must be a number from 1e-7 to 1"):
             private(kind).with_options(learning_rate=rate)
 
     @pytest.mark.thorough
@@ -241,4 +243,48 @@ def test_an_interrupted_training_goes_on_and_pays_nothing_more(kind: str, tmp_pa
     assert again.sample(300, seed=1).equals(whole.sample(300, seed=1))
     assert again.privacy.epsilon_spent == whole.privacy.epsilon_spent
     with Journal(tmp_path / "broken") as journal:
+        assert [r.step for r in journal.records] == ["measure one-way marginals", "train on the records"]
+
+
+@pytest.mark.parametrize("room", [0, 100], ids=["none", "for a part of the line"])
+@pytest.mark.parametrize("last", [2, 5])
+def test_a_disk_that_is_full_at_a_checkpoint_loses_nothing_that_was_kept_and_nothing_is_paid_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int, room: int
+) -> None:
+    require_library("autoregressive")
+    path = tmp_path / "broken"
+    whole = private("autoregressive", journal=tmp_path / "whole").fit(table(400), SCHEMA)
+    original, real, kept = Journal._append, os.write, 0
+
+    def append(journal: Journal, line: dict[str, Any], **options: Any) -> None:
+        nonlocal kept
+        kept += "checkpoint" in line
+        original(journal, line, **options)
+
+    def full(descriptor: int, data: memoryview) -> int:
+        if kept < last:
+            return real(descriptor, data)
+        if len(data) <= room or data[:13] != b'{"checkpoint"' or not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, data[:room])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_append", append)
+        patch.setattr(os, "write", full)
+        with pytest.raises(
+            ReleaseFileError, match=r"journal '.*broken' cannot be written: No space .* resume"
+        ):
+            private("autoregressive", journal=path).fit(table(400), SCHEMA)
+    complete = (tmp_path / "whole").read_bytes()
+    left = path.read_bytes()
+    state = Journal.read(path).records[-1].checkpoint
+    again = private("autoregressive", journal=path, resume=True).fit(table(400), SCHEMA)
+
+    assert state is not None
+    assert state.steps == (last - 1) * 40 // 5
+    assert complete.startswith(left)
+    assert path.read_bytes() == complete
+    assert again.sample(300, seed=1).equals(whole.sample(300, seed=1))
+    assert again.privacy.epsilon_spent == whole.privacy.epsilon_spent
+    with Journal(path) as journal:
         assert [r.step for r in journal.records] == ["measure one-way marginals", "train on the records"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any, cast
 
+import numpy as np
+import pytest
+
+from syntabula.errors import TrainingWarning
 from syntabula.marginals.domain import Domain, EncodedTable
-from syntabula.record_models.astray import is_astray
+from syntabula.record_models import astray
+from syntabula.record_models.astray import is_astray, warn_if_collapsed
 from syntabula.record_models.population import EvolvedRows
 
 DOMAIN = Domain(("few", "many"), (5, 20_000), frozenset())
@@ -62,3 +67,15 @@ class TestNumbers:
 
         assert is_astray(Broken.of(table, 400), EVEN)
         assert is_astray(Stuck.of(table, 400), EVEN)
+
+
+class TestCollapse:
+    def test_rows_that_have_next_to_nothing_of_the_marginals_are_warned_of(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(astray, "_expected_shares", lambda start: EVEN)
+        collapsed, learned = (rows(drawn(4_000, 5) * kept, drawn(4_000, 20_000) * kept) for kept in (0, 1))
+
+        with pytest.warns(TrainingWarning, match=r"lower learning_rate, which is 0\.5, or raise steps"):
+            warn_if_collapsed(collapsed, cast(Any, None), 0.5)
+        warn_if_collapsed(learned, cast(Any, None), 0.5)

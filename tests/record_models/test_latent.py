@@ -10,6 +10,7 @@ import pytest
 
 from syntabula.errors import ReleaseFileError, SchemaError, TrainingError
 from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.record_models import loop
 from syntabula.record_models.adversarial import Adversarial
 from syntabula.record_models.latent import LatentRows
 from syntabula.record_models.loop import Training
@@ -152,9 +153,13 @@ class TestOddTables:
         assert model.sample(30, np.random.default_rng(0)).n_rows == 30
         assert model.marginals([(column,)])[0].sum() == pytest.approx(200)
 
-    def test_a_rate_that_breaks_the_training_is_said(self, kind: str) -> None:
+    def test_a_rate_that_breaks_the_training_is_said(
+        self, kind: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "warmth", lambda done, step: 1e30)
+
         with pytest.raises(TrainingError, match="lower learning_rate"):
-            fitted(kind, records(200), steps=60, learning_rate=1e30)
+            fitted(kind, records(200), steps=60)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,6 +15,7 @@ from syntabula.errors import ArgumentError, ReleaseFileError, TrainingError
 from syntabula.privacy.journal import Checkpoint
 from syntabula.record_models import loop
 from syntabula.record_models.loop import Descent, Training, seconds_per_step, train
+from syntabula.record_models.noisy_loop import NoisyTraining
 
 torch = pytest.importorskip("torch")
 
@@ -30,7 +31,8 @@ class Marginal:
 
     def losses(self, records: Any, random: Any) -> Any:
         del random
-        self.seen.append(len(records))
+        if torch.is_grad_enabled():
+            self.seen.append(len(records))
         return -torch.log_softmax(self.parameters["logits"], 0)[records[:, 0]]
 
 
@@ -163,9 +165,10 @@ class TestEnd:
         # 30 times 250 records; what is looked at has more than 100 of them at once.
         assert steps_taken(training).count(100) == 75
 
-    def test_training_ends_when_held_out_records_gain_nothing(self) -> None:
-        # A rate so small that no look finds anything else than before: one, and then twice two that gain nothing.
-        training = Training(steps=500, batch=64, learning_rate=1e-30, patience=2)
+    def test_training_ends_when_held_out_records_gain_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # No step moves anything, so looks find what they did before: one, and then twice two that gain nothing.
+        monkeypatch.setattr(loop, "warmth", lambda done, step: 0.0)
+        training = Training(steps=500, batch=64, patience=2)
 
         batches = [n for n in steps_taken(training) if n == 64]
 
@@ -232,7 +235,8 @@ class Two(Marginal):
 
     def losses(self, records: Any, random: Any) -> Any:
         del random
-        self.seen.append(len(records))
+        if torch.is_grad_enabled():
+            self.seen.append(len(records))
         one, two = self.parameters["one"], self.parameters["two"]
         return torch.stack([(one - 1) ** 2, (two + 2) ** 2], 1).expand(len(records), 2)
 
@@ -292,9 +296,10 @@ class TestCheckpoints:
             assert [c.steps for c in later.all] == [c.steps for c in kept.all if c.steps > checkpoint.steps]
             assert all(np.array_equal(resumed[name], whole[name]) for name in whole)
 
-    def test_one_that_went_back_to_its_best_goes_on_from_there(self) -> None:
+    def test_one_that_went_back_to_its_best_goes_on_from_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # Only the first look, after 20 steps, finds anything: the last fifth begins after 80 steps, and ends after 140.
-        training = Training(steps=500, batch=64, learning_rate=1e-30, patience=3)
+        monkeypatch.setattr(loop, "warmth", lambda done, step: 0.0)
+        training = Training(steps=500, batch=64, patience=3)
         made: list[Marginal] = []
 
         def make(device: Any, random: Any) -> Marginal:
@@ -379,3 +384,61 @@ class TestOptions:
             trained(Training(device="meta"))
         with pytest.raises(ArgumentError, match="threads must be an integer from 1 to 1024"):
             Training(threads=100_000)
+
+
+class Bounded(Marginal):
+    """A loss that stays a number however far the logits go, as that of a saturated network does."""
+
+    def losses(self, records: Any, random: Any) -> Any:
+        return super().losses(records, random).clamp_max(1e4)
+
+
+class NeverLooked(Marginal):
+    """Its loss is a number only where it is trained."""
+
+    def losses(self, records: Any, random: Any) -> Any:
+        found = super().losses(records, random)
+        return found if torch.is_grad_enabled() else found * math.nan
+
+
+class TestDivergence:
+    @pytest.mark.parametrize("held_out", [0.0, 0.1])
+    def test_records_that_end_less_probable_than_they_began_are_an_error(
+        self, held_out: float, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "warmth", lambda done, step: 1e5)
+        training = Training(steps=40, learning_rate=0.01, held_out=held_out, average=0.0)
+
+        with pytest.raises(TrainingError, match=r"diverged: .* lower learning_rate, which is 0\.01"):
+            train(Bounded, RECORDS, training, lambda step, done: None, seed=0)
+
+    def test_so_are_looks_that_find_no_number(self) -> None:
+        training = Training(steps=200, patience=2)
+
+        with pytest.raises(TrainingError, match="lower learning_rate"):
+            train(NeverLooked, RECORDS, training, lambda step, done: None, seed=0)
+
+    def test_the_losses_of_a_contest_say_nothing(self) -> None:
+        training = Training(steps=20, held_out=0.0)
+        found = train(
+            NeverLooked,
+            RECORDS,
+            training,
+            lambda step, done: None,
+            seed=0,
+            descent=Descent(is_contest=True),
+        )
+
+        assert np.isfinite(found["logits"]).all()
+
+    def test_a_network_that_can_learn_nothing_more_is_none(self) -> None:
+        for records in (RECORDS[:1], np.zeros((50, 1), np.int64), RECORDS):
+            assert np.isfinite(trained(Training(steps=30), records=records)).all()
+
+    @pytest.mark.parametrize("rate", [1e-8, 1.001, 1e30, math.nan])
+    def test_rates_of_which_nothing_can_be_learned_are_refused(self, rate: float) -> None:
+        for kind in (Training, NoisyTraining):
+            with pytest.raises(
+                ArgumentError, match=r"learning_rate must be a number from 1e-7 to 1, .* 5e-4"
+            ):
+                kind(learning_rate=rate)

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from syntabula.errors import ReleaseFileError, TrainingError
 from syntabula.marginals.domain import EncodedTable
-from syntabula.record_models import matched_rows
+from syntabula.record_models import loop, matched_rows
 from syntabula.record_models.denoising import ROWS_AT_ONCE, Denoising
 from syntabula.record_models.loop import Training
 from syntabula.record_models.tabular_diffusion import TabularDiffusion
@@ -135,9 +135,11 @@ class TestWidth:
 
 
 class TestTraining:
-    def test_a_loss_that_is_no_number_is_an_error(self) -> None:
+    def test_a_loss_that_is_no_number_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(loop, "warmth", lambda done, step: 1e30)
+
         with pytest.raises(TrainingError, match="no finite number any more"):
-            fitted(KIND, records(100), learning_rate=1e30, steps=40)
+            fitted(KIND, records(100), steps=40)
 
     def test_cost_grows_with_steps_and_draws_and_ends_with_the_seconds(self) -> None:
         short, long = (

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from syntabula._arguments import real
 from syntabula._extras import require
 
 if TYPE_CHECKING:
@@ -15,6 +16,12 @@ WEIGHT_DECAY = 1e-4
 _WARM_UP = 0.03
 _LEAST_LENGTH = 1e-6
 """Is added to lengths of gradients, which may be 0."""
+
+rate_of_steps = real(
+    "a number from 1e-7 to 1, as each step moves a weight by about as much; the defaults lie between 5e-4 and 0.2",
+    lambda number: 1e-7 <= number <= 1,
+)
+"""Learning rates. Lower ones leave float32 weights of about 1 where they are, and no network survives higher ones."""
 
 
 class AdamW:

@@ -64,7 +64,7 @@ class Adversarial(LatentRows):
     """
 
     kind: ClassVar[str] = "adversarial"
-    _descent: ClassVar[Descent] = Descent(betas=(0.5, 0.9), longest_gradient=float("inf"))
+    _descent: ClassVar[Descent] = Descent(betas=(0.5, 0.9), longest_gradient=float("inf"), is_contest=True)
 
     units: int = tunable(256, Choice((64, 128, 256, 512)))
     layers: int = tunable(2, Range(low=1, high=4))

@@ -12,6 +12,7 @@ from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model, check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
+from syntabula.record_models.adamw import rate_of_steps
 from syntabula.record_models.astray import check_not_astray, unless_astray
 from syntabula.record_models.mean_embedding import TRAIN_GENERATOR, MeanEmbedding
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
@@ -30,7 +31,7 @@ class EmbeddingLearner:
         seed: Of the features and of training. No privacy rests on it.
 
     Raises:
-        ArgumentError: If no file could hold the model.
+        ArgumentError: If no file could hold the model, or its learning rate is one at which nothing is learned.
     """
 
     model: MeanEmbedding
@@ -38,6 +39,8 @@ class EmbeddingLearner:
 
     def __post_init__(self) -> None:
         check_storable(self.model)
+        # Not the model's own check: a stored one, trained at any rate, can be loaded.
+        rate_of_steps("learning_rate", self.model.learning_rate)
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.training.prices import require_training
-from syntabula.record_models.astray import unless_astray
+from syntabula.record_models.astray import unless_astray, warn_if_collapsed
 from syntabula.record_models.base import NoisyRecordModel, RecordModel, takes_noise
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
@@ -117,6 +117,9 @@ class RecordLearner:
         if self.is_private:
             weighed = not self.model.starts_at_marginals
             model = unless_astray(model, start, self.noisy.learning_rate, weighed=weighed)
+        elif not self.model.can_stop_early:
+            # Nothing but its rows says what it learned.
+            warn_if_collapsed(model, start, self.training.learning_rate)
         return start.raked(model), None
 
     def _trained(self, start: OneWayStart, share: Fraction, progress: Progress) -> Model:

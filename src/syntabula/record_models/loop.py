@@ -20,8 +20,9 @@ from syntabula._threads import MOST_TRAINING_THREADS, training_threads
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
-from syntabula.record_models.adamw import AdamW, move_mean, warmth
+from syntabula.record_models.adamw import AdamW, move_mean, rate_of_steps, warmth
 from syntabula.record_models.checkpoints import PARTS, Checkpoints, go_on, packed, unpacked
+from syntabula.record_models.looks import Start, loss_at
 from syntabula.record_models.precision import Precision, let_round
 from syntabula.record_models.training_memory import training_memory
 
@@ -55,7 +56,8 @@ class Training:
             first, there are as many as a trial on made-up records says this is long enough for, on a machine that does
             nothing else.
         batch: Records in a batch; all of them where there are fewer.
-        learning_rate: Of AdamW, at its largest; of a circuit, how far its expected counts go to those of a batch.
+        learning_rate: Of AdamW, at its largest; of a circuit, how far its expected counts go to those of a batch. A step
+            moves each weight by about as much, so it is from 1e-7, below which float32 weights stay where they are, to 1.
         held_out: Part of the records that is never trained on, to see when to stop; 0 for none.
         patience: The last fifth begins when so many looks at the held-out records, of 25, brought nothing, and ends
             when as many brought nothing again.
@@ -86,7 +88,7 @@ class Training:
             steps=count().or_none,
             seconds=positive.or_none,
             batch=count(),
-            learning_rate=positive,
+            learning_rate=rate_of_steps,
             held_out=part,
             patience=count(),
             average=part,
@@ -122,10 +124,12 @@ class Descent:
     Attributes:
         betas: How much AdamW keeps at each step of its mean gradient, and of that of the squares.
         longest_gradient: Longer ones are shortened to this.
+        is_contest: Whether two losses pull against each other, so that neither says what was learned.
     """
 
     betas: tuple[float, float] = (0.9, 0.999)
     longest_gradient: float = 5.0
+    is_contest: bool = False
 
 
 class Trainable(Protocol):
@@ -203,7 +207,7 @@ def train(
         MissingExtraError: If torch is not installed.
         ReleaseFileError: If what was kept is of another network, or the state cannot be kept.
         ResourceError: If memory runs out.
-        TrainingError: If the loss is no number any more.
+        TrainingError: If the loss is no number any more, or records are less probable in the end than at the start.
     """
     torch = require("torch", "neural")
     device = pick_device(training.device)
@@ -237,7 +241,7 @@ class _Run:
         let_round(network, training.precision, table.device)
         self._network, self._held_out, self._random = network, held_out, random
         self._training, self._descent = training, descent
-        self._pick, self._batch = picks(table), min(training.batch, len(table))
+        self._table, self._pick, self._batch = table, picks(table), min(training.batch, len(table))
         self._weights = list(network.parameters.values())
         self._mean = [w.detach().clone() for w in self._weights]
         self._best: list[Tensor] | None = None
@@ -249,6 +253,7 @@ class _Run:
         self, steps: int, progress: Progress, checkpoints: Checkpoints | None = None
     ) -> dict[str, Tensor]:
         """Take so many steps, or as many of them as time and held-out records allow."""
+        start = None if self._descent.is_contest else Start.of(self._network, self._table, self._batch)
         if checkpoints is not None and checkpoints.resumed is not None:
             self._restore(checkpoints.resumed)
         look_every, keep_every = max(steps // _LOOKS, 1), max(steps // PARTS, 1)
@@ -281,6 +286,8 @@ class _Run:
         for weight in self._weights:
             weight.requires_grad_(False)
         found = self._mean if self._best is None else self._best
+        if start is not None and not start.is_kept(found):
+            raise self._astray("the training diverged: records are less probable than before its first step")
         return dict(zip(self._network.parameters, found, strict=True))
 
     def _state(self) -> list[Tensor]:
@@ -325,15 +332,7 @@ class _Run:
         """Compare the running mean with the best one on the held-out records; say whether to stop."""
         if not len(self._held_out):
             return False
-        torch = require("torch", "neural")
-        with torch.no_grad():
-            now = [w.detach().clone() for w in self._weights]
-            torch._foreach_copy_(self._weights, self._mean)
-            # The same draws at each look.
-            same = torch.Generator(self._held_out.device).manual_seed(0)
-            parts = torch.split(self._held_out, max(self._training.batch, 512))
-            loss = sum(float(self._network.losses(part, same).sum()) for part in parts) / len(self._held_out)
-            torch._foreach_copy_(self._weights, now)
+        loss = loss_at(self._mean, self._network, self._held_out, max(self._training.batch, 512))
         if loss < self._least:
             self._least, self._since = loss, 0
             self._best = [m.clone() for m in self._mean]
@@ -342,20 +341,19 @@ class _Run:
         return self._since >= self._training.patience
 
     def _go_back(self) -> None:
-        """Take the best mean for the weights."""
-        assert self._best is not None
+        """Take the best mean for the weights; where no look found a number, go on, and say so in the end."""
         torch = require("torch", "neural")
         with torch.no_grad():
             for weights in (self._weights, self._mean):
-                torch._foreach_copy_(weights, self._best)
+                torch._foreach_copy_(weights, self._best or self._mean)
         self._since = 0
 
     def _check(self, losses: Tensor, step: int) -> None:
         if not bool(losses.isfinite().all()):
-            raise TrainingError(
-                f"the loss was no finite number any more at step {step:,} of the training; lower learning_rate, which is "
-                f"{self._training.learning_rate:g}"
-            )
+            raise self._astray(f"the loss was no finite number any more at step {step:,} of the training")
+
+    def _astray(self, why: str) -> TrainingError:
+        return TrainingError(f"{why}; lower learning_rate, which is {self._training.learning_rate:g}")
 
     def _seen(self, losses: Tensor) -> str:
         seen = [self._least] if len(self._held_out) else losses.reshape(-1).tolist()

@@ -22,7 +22,7 @@ from syntabula.privacy.journal import Checkpoint
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.training.per_record import clipped_sum
 from syntabula.privacy.training.records import MOST_RECORDS, RECORDS_AT_ONCE, RecordCurator, TrainingSession
-from syntabula.record_models.adamw import AdamW, move_mean, warmth
+from syntabula.record_models.adamw import AdamW, move_mean, rate_of_steps, warmth
 from syntabula.record_models.loop import (
     TRAIN,
     Trainable,
@@ -53,8 +53,8 @@ class NoisyTraining:
         rate: Chance of each record to be in a step.
         clip: Largest L2 length of the gradient of a record's loss.
         learning_rate: Of AdamW, at its largest; it grows for the first steps and then falls along half a cosine to zero.
-            A step moves each weight by about as much, so it is at most 1: no network survives more, and its steps would
-            be paid for.
+            A step moves each weight by about as much, so it is from 1e-7 to 1: with others nothing is learned, and all
+            steps would be paid for.
         average: How much of the running mean of the weights is kept at each step.
     """
 
@@ -70,7 +70,7 @@ class NoisyTraining:
             steps=count().or_none,
             rate=real("a number above 0 and at most 1", lambda number: 0 < number <= 1),
             clip=positive,
-            learning_rate=real("a number above 0 and at most 1", lambda number: 0 < number <= 1),
+            learning_rate=rate_of_steps,
             average=real("a number of at least 0 and below 1", lambda number: 0 <= number < 1),
         )
 
