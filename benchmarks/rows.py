@@ -28,14 +28,14 @@ import sys
 import tempfile
 import time
 import warnings
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from rows_shown import EPSILONS, FRESH, IMPOSSIBLE, TABLES, WITHIN, ZEROS, show
 from rules import RULES
 
 import syntabula as st
@@ -47,35 +47,13 @@ from syntabula.table.schema.columns import Categorical, Numeric
 
 HERE = Path(__file__).parent
 FOUND = HERE / "results" / "rows.jsonl"
-TABLES = ("bank", "adult", "shoppers", "lending_club_2018", "california", "news_part", "kddcup99")
 METHODS = ("mst", "aim")
-FRESH = "fresh"
-"""What no method can beat but by chance: as many of the table's own records, drawn with replacement."""
 PEERS = {"sdv": ("copula",), "dpmm": METHODS, FRESH: ("records",)}
 SCRIPTS = {"sdv": Path(peers.__file__).parent / "sdv.py", "dpmm": HERE / "peer_rows.py"}
 MOST_ROWS = 50_000
 """Rows of the largest tables, drawn with seed 0."""
 
 SCORES = ("rows", "tvd-2", "association")
-WITHIN = "tvd-2-within"
-"""Pairs again, in levels of the real range: values beyond count as its ends."""
-ZEROS = "zeros"
-"""Part of the zeros that is kept, as a mean over numeric columns of which zero is 2 to 98 %."""
-IMPOSSIBLE = "impossible"
-"""Share of rows that break a rule of rules.py, beyond that of the real rows."""
-SHOWN = (
-    "spikes",
-    ZEROS,
-    "round-values",
-    "spread",
-    "far-out",
-    "missing-cells",
-    "invented-values",
-    IMPOSSIBLE,
-    "tvd-2",
-    WITHIN,
-    "association",
-)
 
 
 def main() -> None:
@@ -85,7 +63,7 @@ def main() -> None:
     )
     parser.add_argument("--tables", nargs="+", default=TABLES)
     parser.add_argument("--methods", nargs="+", help="all of the peer, or mst and aim")
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 5, math.inf])
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument(
         "--domains", nargs="+", choices=["declared", "found", "ruled"], default=["declared", "found"]
@@ -99,7 +77,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print what the file holds, run nothing")
     options = parser.parse_args()
     for run in [] if options.show else planned(options):
-        line = json.dumps(run | outcome(run, options))
+        line = json.dumps(run | {"day": time.strftime("%Y-%m-%d")} | outcome(run, options))
         print(line, flush=True)
         with options.results.open("a") as file:
             file.write(line + "\n")
@@ -273,26 +251,6 @@ def found(results: Path) -> list[dict[str, Any]]:
     if not results.exists():
         return []
     return [json.loads(line) for line in results.read_text().splitlines()]
-
-
-def show(runs: Sequence[dict[str, Any]]) -> None:
-    """Print the mean over seeds of each score, as a table in Markdown."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for run in runs:
-        groups[run["table"], run["domains"], run["epsilon"], run["method"], run["version"]].append(run)
-    print("| table | domains | epsilon | method | version | " + " | ".join(SHOWN) + " | processor seconds |")
-    print("|" + "---|" * (len(SHOWN) + 6))
-    for key in sorted(groups, key=lambda k: (k[0], k[1], k[2], k[3], k[4])):
-        done = [run["scores"] for run in groups[key] if "scores" in run]
-        cells = []
-        for name in SHOWN:
-            values = [s[name] for s in done if s.get(name) is not None]
-            cells.append(f"{np.mean(values):.3g}" if values else "-")
-            if name == "spread":
-                worst = [run["worst"][name][1] for run in groups[key] if name in run.get("worst", {})]
-                cells[-1] += f" (worst {max(worst):.3g})" if worst else ""
-        seconds = np.mean([run["processor_seconds"] for run in groups[key]])
-        print("| " + " | ".join(map(str, key)) + " | " + " | ".join(cells) + f" | {seconds:.0f} |")
 
 
 if __name__ == "__main__":
