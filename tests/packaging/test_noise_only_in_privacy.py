@@ -46,6 +46,7 @@ MAY_DRAW = {
     "models/soft_rows": "numpy.random",
     # Batches of a training that has no privacy to protect, first weights, and sets of columns to be asked for.
     "record_models/loop": "torch",
+    "record_models/looks": "torch",
     "record_models/noisy_loop": "torch",
     # Rows of a network that was trained with noise are tried, to set its marginals: post-processing.
     "record_models/autoregressive": "numpy.random",

@@ -207,7 +207,8 @@ def train(
         MissingExtraError: If torch is not installed.
         ReleaseFileError: If what was kept is of another network, or the state cannot be kept.
         ResourceError: If memory runs out.
-        TrainingError: If the loss is no number any more, or records are less probable in the end than at the start.
+        TrainingError: If the loss is no number any more, or records are clearly less probable in the end than
+            at the start.
     """
     torch = require("torch", "neural")
     device = pick_device(training.device)
