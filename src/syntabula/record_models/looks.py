@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 _RECORDS, _BATCHES = 512, 4
 _MARGIN = 0.5
-"""Of the loss at the start, and of 1 where it is near 0: a few steps at a high rate may lose a little before they gain, as
-five on constant columns lost .05, and only a network that unlearned what it began with is refused."""
+"""Of the loss at the start, and of 1 where it is near 0.
+
+A few steps at a high rate may lose a little before they gain, as five on constant columns lost .05; only a network that
+unlearned what it began with is refused."""
 
 
 def loss_at(values: Sequence[Tensor], network: Trainable, records: Tensor, at_once: int) -> float:
