@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from syntabula._extras import require
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from syntabula.record_models.loop import Trainable
+    from torch import Generator, Tensor
 
 _RECORDS, _BATCHES = 512, 4
 _MARGIN = 0.5
@@ -21,7 +19,20 @@ A few steps at a high rate may lose a little before they gain, as five on consta
 unlearned what it began with is refused."""
 
 
-def loss_at(values: Sequence[Tensor], network: Trainable, records: Tensor, at_once: int) -> float:
+class WithLosses(Protocol):
+    """What is looked at: a network's parameters by name, and the loss of each record."""
+
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        """The weights, by name."""
+        ...
+
+    def losses(self, records: Tensor, random: Generator) -> Tensor:
+        """Return the loss of each record, [batch] or [batch, losses]."""
+        ...
+
+
+def loss_at(values: Sequence[Tensor], network: WithLosses, records: Tensor, at_once: int) -> float:
     """Return the mean loss of records, by the same draws at each call.
 
     Args:
@@ -56,13 +67,13 @@ class Start:
         loss: Their mean loss, by the untrained network.
     """
 
-    network: Trainable
+    network: WithLosses
     records: Tensor
     at_once: int
     loss: float
 
     @classmethod
-    def of(cls, network: Trainable, records: Tensor, batch: int) -> Start:
+    def of(cls, network: WithLosses, records: Tensor, batch: int) -> Start:
         """Look at some of the records in random order, in batches of so many at most."""
         some = records[: min(_RECORDS, _BATCHES * batch)]
         return cls(network, some, batch, loss_at([*network.parameters.values()], network, some, batch))
