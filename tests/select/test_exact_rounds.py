@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from syntabula.marginals.counting import MemoryEngine
-from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.marginals.domain import Clique, Domain, EncodedTable
+from syntabula.models.base import MarginalModel
 from syntabula.models.genetic import Genetic
 from syntabula.models.pgm import PGM
 from syntabula.privacy.budget import NO_PRIVACY
@@ -16,7 +18,7 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.adaptive import CHOOSE, MEASURE, Adaptive
-from syntabula.select.base import pairs_of
+from syntabula.select.base import TreeSizes, pairs_of
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.exact_rounds import MOST_ROUNDS, sampling_error
 from syntabula.select.fixed_rounds import FixedRounds
@@ -68,6 +70,25 @@ class TestLearnExactly:
 
 
 class TestLimits:
+    def test_a_round_whose_choices_are_all_too_large_measures_nothing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rejected: list[Clique] = []
+
+        def confirms(
+            self: TreeSizes, model: MarginalModel, chosen: Clique, measured: Sequence[Clique]
+        ) -> bool:
+            rejected.append(chosen)
+            return len(rejected) > 6  # all six pairs of the first round
+
+        monkeypatch.setattr(TreeSizes, "confirms", confirms)
+        asked = curator(table(4, 3, dependent=True))
+
+        model = Adaptive().select(asked, PGM())
+
+        assert len(set(rejected[:6])) == 6
+        assert any(len(clique) >= 2 for clique in model.cliques)
+
     def test_the_model_stays_within_its_size(self) -> None:
         encoded = table(8, 20, dependent=True)
 

@@ -87,20 +87,23 @@ def learn_exactly(
             curator, candidates, believed, weights=[weights[c] for c in candidates], penalties=tolerated
         )
         left = np.ones(len(candidates), dtype=np.bool_)
-        chosen: list[int] = []
+        chosen, held = list[int](), [m.clique for m in measured]
         while left.any() and len(chosen) < per_round:
             each = round_share * (1 - part) / per_round
             position = asked.choose(share=each, step=steps[0], among=left)
             left[position] = False
-            held = [*(m.clique for m in measured), *(candidates[i] for i in chosen)]
             if isinstance(fitting, TreeSizes) and not fitting.confirms(model, candidates[position], held):
                 continue
             chosen.append(position)
+            held.append(candidates[position])
             if fitting is not None:
                 there = np.flatnonzero(left).tolist()
-                held = [*(m.clique for m in measured), *(candidates[i] for i in chosen)]
                 kept = set(fitting(model, [candidates[i] for i in there], held, done)) if there else set()
                 left[there] = [candidates[i] in kept for i in there]
+
+        if not chosen:
+            # All were too large after all, which later rounds know.
+            continue
 
         # Measure them, and keep those that differ by more than a sample would.
         answers = curator.measure([candidates[i] for i in chosen], share=round_share * part, step=steps[1])
