@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from record_cases import CASES, DOMAIN, cell_shares, fitted, learned, records, share_near
 
-from syntabula.errors import ArgumentError, ReleaseFileError
+from syntabula.errors import ArgumentError, ReleaseFileError, TrainingError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models import language
 from syntabula.record_models.causal_writing import Pages
@@ -186,6 +186,15 @@ class TestRestricted:
 
 
 class TestTraining:
+    def test_a_rate_that_breaks_the_training_is_said(self) -> None:
+        # Of random columns nothing can be learned; the loss of 33.5 becomes 43 to 49, by five seeds of the codes.
+        rng = np.random.default_rng(0)
+        domain = Domain(tuple("abcdefghij"), (30,) * 10)
+        table = EncodedTable(domain, tuple(rng.integers(0, 30, 300).astype(np.uint8) for _ in domain))
+
+        with pytest.raises(TrainingError, match=r"diverged: .* lower learning_rate, which is 1"):
+            fitted("language", table, learning_rate=1.0, steps=25, held_out=0.0)
+
     def test_a_record_has_the_same_loss_beside_any_others(self, model: LanguageModel) -> None:
         network = model._network(model._spellings, torch.device("cpu"), torch.Generator().manual_seed(0))
         places = [x.places[c[:6]] for x, c in zip(model._lookups, records().codes, strict=True)]

@@ -30,7 +30,7 @@ at rates from .05 beyond .8; on another table .3 after 300 steps and .1 after 80
 
 
 def is_astray(
-    model: Model, shares: Mapping[str, FloatArray], *, weighed: bool = False, farthest: float = _FARTHEST
+    model: Model, shares: Mapping[str, FloatArray], *, weighed: bool = False, farthest: float | None = None
 ) -> bool:
     """Return whether a model holds what is no number, or draws rows far from the one-way marginals it started from.
 
@@ -39,7 +39,7 @@ def is_astray(
         shares: The released part of each code of each column.
         weighed: Whether rows are to be weighed to have the marginals, as those of a network must be that does not start
             at these; then only codes that it does not draw count.
-        farthest: How far rows may be from a marginal, as a total variation distance.
+        farthest: How far rows may be from a marginal, as a total variation distance; None for the usual one.
     """
     if not all(np.isfinite(array).all() for array in model.state()[1].values()):
         return True
@@ -51,7 +51,8 @@ def is_astray(
                 raise
             # What draws rows meets numbers of which no distribution can be made.
             return True
-    return any(_gap(rows.column(c), shares[c], weighed=weighed) > farthest for c in shares)
+    most = _FARTHEST if farthest is None else farthest
+    return any(_gap(rows.column(c), shares[c], weighed=weighed) > most for c in shares)
 
 
 def unless_astray(

@@ -11,12 +11,16 @@ from syntabula._extras import require
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-_RECORDS, _BATCHES = 512, 4
-_MARGIN = 0.5
-"""Of the loss at the start, and of 1 where it is near 0.
+_PLACES, _FEWEST_AT_ONCE, _BATCHES = 512, 64, 4
+"""Records that are looked at, of which few are looked at repeatedly, as what a loss draws is chance."""
+_RISE, _CHANCE = 0.01, 0.5
+"""Parts of the loss at the start, or of 1 where it is near 0, by which records may become less probable: always, and
+divided by the number of steps or records if these are few.
 
-A few steps at a high rate may lose a little before they gain, as five on constant columns lost .05; only a network that
-unlearned what it began with is refused."""
+Of 20 trainings at default rates on tables of 30 to 1,338 records the loss of one rose by .0045, of another by .0005,
+and of the others it fell. It rose by .04 for two records, and by .054 after five steps on constant columns. Of 39
+trainings at rates of .2 and 1 it rose by .02 to 6.2 in eleven; others ended near their marginals, which is no divergence.
+"""
 
 
 class WithLosses(Protocol):
@@ -62,23 +66,30 @@ class Start:
 
     Attributes:
         network: The one that is trained.
-        records: Some of those that are trained on.
-        at_once: So many of them are looked at together, as in a step.
+        records: Some of those that are trained on, repeated where they are few.
+        n_records: How many are trained on.
+        at_once: So many are looked at together.
         loss: Their mean loss, by the untrained network.
     """
 
     network: WithLosses
     records: Tensor
+    n_records: int
     at_once: int
     loss: float
 
     @classmethod
     def of(cls, network: WithLosses, records: Tensor, batch: int) -> Start:
-        """Look at some of the records in random order, in batches of so many at most."""
-        some = records[: min(_RECORDS, _BATCHES * batch)]
-        return cls(network, some, batch, loss_at([*network.parameters.values()], network, some, batch))
+        """Look at some of the records, which are in random order, in batches of so many or a little more."""
+        torch = require("torch", "neural")
+        at_once = max(batch, _FEWEST_AT_ONCE)
+        places = torch.arange(min(_PLACES, _BATCHES * at_once), device=records.device) % len(records)
+        some = records[places]
+        loss = loss_at([*network.parameters.values()], network, some, at_once)
+        return cls(network, some, len(records), at_once, loss)
 
-    def is_kept(self, values: Sequence[Tensor]) -> bool:
-        """Return whether records are not clearly less probable by these values of the weights."""
-        loss = loss_at(values, self.network, self.records, self.at_once)
-        return loss <= self.loss + _MARGIN * max(abs(self.loss), 1.0)
+    def is_kept(self, values: Sequence[Tensor], steps: int) -> bool:
+        """Return whether records are about as probable by the weights after so many steps, or more."""
+        rise = loss_at(values, self.network, self.records, self.at_once) - self.loss
+        most = _RISE + _CHANCE / max(min(steps, self.n_records), 1)
+        return rise <= most * max(abs(self.loss), 1.0)

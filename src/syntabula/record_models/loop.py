@@ -207,8 +207,7 @@ def train(
         MissingExtraError: If torch is not installed.
         ReleaseFileError: If what was kept is of another network, or the state cannot be kept.
         ResourceError: If memory runs out.
-        TrainingError: If the loss is no number any more, or records are clearly less probable in the end than
-            at the start.
+        TrainingError: If the loss is no number any more, or records are less probable in the end than at the start.
     """
     torch = require("torch", "neural")
     device = pick_device(training.device)
@@ -287,7 +286,7 @@ class _Run:
         for weight in self._weights:
             weight.requires_grad_(False)
         found = self._mean if self._best is None else self._best
-        if start is not None and not start.is_kept(found):
+        if start is not None and not start.is_kept(found, self._steps):
             raise self._astray("the training diverged: records are less probable than before its first step")
         return dict(zip(self._network.parameters, found, strict=True))
 
