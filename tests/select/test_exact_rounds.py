@@ -18,10 +18,11 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.adaptive import CHOOSE, MEASURE, Adaptive
-from syntabula.select.base import TreeSizes, pairs_of
+from syntabula.select.base import pairs_of
 from syntabula.select.doubling import FirstTimeDoubling
 from syntabula.select.exact_rounds import MOST_ROUNDS, sampling_error
 from syntabula.select.fixed_rounds import FixedRounds
+from syntabula.select.model_size import TreeSizes
 
 N = 3_000
 

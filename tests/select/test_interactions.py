@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.marginals.domain import Domain
+from syntabula.marginals.domain import Clique, Domain
+from syntabula.models.base import MarginalModel
 from syntabula.select.adaptive import Adaptive
 from syntabula.select.interactions import LOOK, MEASURE, WEIGH, interactions, planned
+from syntabula.select.model_size import TreeSizes
 from syntabula.table.schema.columns import Categorical
 
 N_ROWS = 8_000
@@ -104,6 +107,20 @@ class TestSpends:
     def aim(self, frame: pd.DataFrame, epsilon: float = 1.0, **options: object) -> st.Release:
         selector = Adaptive(interactions=True, **options)  # type: ignore[arg-type]
         return st.AIM(epsilon=epsilon, seed=0, selector=selector).fit(frame, schema_of(frame))
+
+    def test_nothing_on_what_turns_out_too_large_for_the_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def confirms(
+            self: TreeSizes, model: MarginalModel, chosen: Clique, measured: Sequence[Clique]
+        ) -> bool:
+            return len(chosen) < 3
+
+        monkeypatch.setattr(TreeSizes, "confirms", confirms)
+
+        release = self.aim(drawn((1, 2)))
+
+        assert LOOK in steps(release)
+        assert WEIGH not in steps(release)
+        assert MEASURE not in steps(release)
 
     def test_one_look_where_nothing_is_found_and_the_rest_on_rounds(self) -> None:
         # The weighing of an independent table errs by less than its 3 standard deviations and a fifth of the records.

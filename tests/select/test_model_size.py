@@ -11,8 +11,9 @@ from syntabula.privacy.budget import NO_PRIVACY
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
-from syntabula.select.base import affordable, pairs_of
+from syntabula.select.base import pairs_of
 from syntabula.select.fixed_rounds import FixedRounds
+from syntabula.select.model_size import affordable
 
 DOMAIN = Domain(("a", "b", "c", "d"), (3, 2, 4, 2))
 MB = 8 / 2**20

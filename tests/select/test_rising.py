@@ -21,6 +21,7 @@ from syntabula.privacy.budget import NO_PRIVACY, Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
+from syntabula.select.model_size import PairGrowth
 from syntabula.select.rising import CHOOSE, MEASURE, TRENDS, learn_trends
 from syntabula.select.spanning_tree import PAIRS, SpanningTree
 from syntabula.synthesizers.marginal import Marginal
@@ -157,14 +158,15 @@ def test_trends_of_one_round_fit_together() -> None:
     model = PGM().over(domain).fit(measured)
     sizes = []
 
-    def at_most_two(
-        model: MarginalModel, pairs: Sequence[Clique], held: Sequence[Clique], used: float
-    ) -> list[Clique]:
-        sizes.append(len(held) - len(measured))
-        return list(pairs) if sizes[-1] < 2 else []
+    class AtMostTwo(PairGrowth):
+        def __call__(
+            self, model: MarginalModel, pairs: Sequence[Clique], held: Sequence[Clique], used: float
+        ) -> list[Clique]:
+            sizes.append(len(held) - len(measured))
+            return list(pairs) if sizes[-1] < 2 else []
 
     learn_trends(
-        asked, model, measured, share=Fraction(1, 4), fitting=at_most_two, progress=lambda step, done: None
+        asked, model, measured, share=Fraction(1, 4), fitting=AtMostTwo(1.0), progress=lambda step, done: None
     )
 
     assert max(sizes) == 2

@@ -18,7 +18,8 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.select.adaptive import CHOOSE, MEASURE, Adaptive
-from syntabula.select.base import Rounds, TreeSizes
+from syntabula.select.base import Rounds
+from syntabula.select.model_size import TreeSizes
 
 WIDE = Domain.from_sizes({f"c{i}": 2 + i % 7 for i in range(40)})
 PAIRS: list[Clique] = list(combinations(WIDE.columns, 2))

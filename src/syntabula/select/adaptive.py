@@ -32,8 +32,9 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Rounds, Selector, TreeSizes, mean_noise
+from syntabula.select.base import Rounds, Selector, mean_noise
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.model_size import TreeSizes
 
 CHOOSE = "choose marginals"
 MEASURE = "measure the chosen marginals"

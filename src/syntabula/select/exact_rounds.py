@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -13,14 +13,10 @@ from syntabula.marginals.domain import Clique
 from syntabula.marginals.measurement import FloatArray, Measurement, consistent_total
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Candidates, Curator
-from syntabula.select.base import TreeSizes
+from syntabula.select.model_size import SizeLimit
 
 MOST_ROUNDS = 16
 """Most fits. A model of pairs of 17 to 61 columns stops at the error of a sample, or at its limit, in fewer."""
-
-Fitting = Callable[[MarginalModel, Sequence[Clique], Sequence[Clique], float], list[Clique]]
-"""Returns which candidates a model can take, from the model, the candidates, those measured, and the part done; of
-`TreeSizes`, a chosen one is looked at once more."""
 
 
 def sampling_error(expected: FloatArray) -> float:
@@ -42,7 +38,7 @@ def learn_exactly(
     share: Fraction,
     measure_share: Fraction | float,
     steps: tuple[str, str],
-    fitting: Fitting | None = None,
+    fitting: SizeLimit | None = None,
     progress: Progress,
 ) -> tuple[MarginalModel, list[Measurement]]:
     """Measure what a model gets more wrong than a sample of as many records would, and fit again, in a few rounds.
@@ -92,7 +88,7 @@ def learn_exactly(
             each = round_share * (1 - part) / per_round
             position = asked.choose(share=each, step=steps[0], among=left)
             left[position] = False
-            if isinstance(fitting, TreeSizes) and not fitting.confirms(model, candidates[position], held):
+            if fitting is not None and not fitting.confirms(model, candidates[position], held):
                 continue
             chosen.append(position)
             held.append(candidates[position])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -12,7 +11,6 @@ from syntabula._arguments import flag, normalise, positive
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import (
-    Clique,
     Domain,
     Workload,
     WorkloadOption,
@@ -23,9 +21,10 @@ from syntabula.marginals.measurement import Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector, affordable
+from syntabula.select.base import Selector
 from syntabula.select.interactions import LOOK, held_for, interactions, learn_interactions, planned
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.model_size import Growth
 
 ALL_PAIRS = "measure all pairs"
 GIVEN = "measure the workload"
@@ -175,9 +174,8 @@ class AllPairs(FixedMarginals):
         fitted = over_merged(model, start.recoding).fit(measured)
         if held:
             report(LOOK, 0.6)
-            fitted, used = learn_interactions(
-                curator, fitted, measured, beyond, share=share, fitting=_within_growth
-            )
+            room = Growth(_GROWTH_MB, beyond_now=True)
+            fitted, used = learn_interactions(curator, fitted, measured, beyond, share=share, fitting=room)
             if curator.is_private:
                 again = curator.measure(pairs, share=held - used, step=self.step)
                 averaged = [one.averaged(other) for one, other in zip(counted, again, strict=True)]
@@ -188,15 +186,6 @@ class AllPairs(FixedMarginals):
 
     def _starts_with_columns(self, domain: Domain) -> bool:
         return self.records_per_noise is not None and len(domain) > 1
-
-
-def _within_growth(
-    model: MarginalModel, candidates: Sequence[Clique], measured: Sequence[Clique], done: float
-) -> list[Clique]:
-    """Return the candidates that a model can take."""
-    return affordable(
-        model, candidates, measured, model.memory_mb(measured) - model.memory_mb([]) + _GROWTH_MB
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

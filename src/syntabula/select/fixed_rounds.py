@@ -23,13 +23,13 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import (
     Rounds,
     Selector,
-    affordable,
     choose_worst,
     mean_noise,
     pairs_of,
     plan_of_pairs,
 )
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.model_size import Growth, affordable
 
 CHOOSE = "choose pairs"
 MEASURE = "measure the chosen pairs"
@@ -125,9 +125,7 @@ class FixedRounds(Selector):
                 share=share - used,
                 measure_share=self.measure_share,
                 steps=(CHOOSE, MEASURE),
-                fitting=lambda m, cliques, known, done: affordable(
-                    m, cliques, known, self.max_model_mb * done
-                ),
+                fitting=Growth(self.max_model_mb),
                 progress=report,
             )
             return start.restored(model)

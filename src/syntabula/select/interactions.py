@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, combinations
 
@@ -17,6 +17,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import mean_noise
 from syntabula.select.exact_rounds import sampling_error
+from syntabula.select.model_size import SizeLimit
 
 LOOK = "look for interactions"
 WEIGH = "weigh the interaction"
@@ -36,9 +37,6 @@ _ALL_CELLS = 10_000_000
 _RECORDS_PER_CELL = 20
 _FEWEST_ROWS, _MOST_ROWS = 20_000, 200_000
 _SEED = 0  # of rows drawn from the model, which is released anyway
-
-Fitting = Callable[[MarginalModel, Sequence[Clique], Sequence[Clique], float], list[Clique]]
-"""Returns which candidates a model can take, from the model, the candidates, those measured, and the part done."""
 
 
 def interactions(domain: Domain) -> list[Clique]:
@@ -96,7 +94,7 @@ def learn_interactions(
     candidates: Sequence[Clique],
     *,
     share: Fraction,
-    fitting: Fitting,
+    fitting: SizeLimit,
 ) -> tuple[MarginalModel, Fraction]:
     """Measure the threes and fours of columns that a model of pairs gets far wrong, one after the other.
 
@@ -131,8 +129,11 @@ def learn_interactions(
             doubled * sampling_error(e) + noise * domain.cells(c) for c, e in zip(left, believed, strict=True)
         ]
         best = curator.choose(left, believed, share=look, step=LOOK, penalties=tolerated)
+        used += look
+        if not fitting.confirms(model, left[best], known):
+            continue
         distance = curator.measure_distance([left[best]], [believed[best]], share=weigh, step=WEIGH)
-        used += look + weigh
+        used += weigh
         if distance - tolerated[best] <= max(_LEAST * records, _DOUBT * sigma):
             break
         measured += curator.measure([left[best]], share=measure, step=MEASURE)

@@ -24,8 +24,9 @@ from syntabula.marginals.recoding import Recoding
 from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector, affordable
+from syntabula.select.base import Selector
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.model_size import affordable
 from syntabula.select.usefulness import largest_useful, maximal_sets
 
 TOTAL = "measure the number of records"

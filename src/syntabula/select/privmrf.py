@@ -21,7 +21,7 @@ from syntabula.models.base import MarginalModel
 from syntabula.models.recoded import over_merged
 from syntabula.privacy.doors.scores import batches
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector, affordable, choose_worst, mean_noise
+from syntabula.select.base import Selector, choose_worst, mean_noise
 from syntabula.select.dependence_graph import (
     best_families,
     chordal_cliques,
@@ -30,6 +30,7 @@ from syntabula.select.dependence_graph import (
     spread_over_steps,
 )
 from syntabula.select.merged_codes import MERGING_ONE_WAY, ONE_WAY, MergedStart
+from syntabula.select.model_size import affordable, still_affordable
 from syntabula.select.usefulness import Limit, largest_useful, useful_sets
 
 TOTAL = "measure the number of records"
@@ -242,7 +243,7 @@ class AttributeGraph(Selector):
                 share=choices,
                 noise=mean_noise(curator, picks, part * times),
                 step=CHOOSE,
-                still_open=partial(_still_affordable, model, known, growth_mb),
+                still_open=partial(still_affordable, model, known, growth_mb),
             )
             seen.update(c for c in candidates if c not in chosen)
             # If fewer fit the model together, each gets a larger share.
@@ -290,16 +291,6 @@ class AttributeGraph(Selector):
             if model.memory_mb([*kept, family]) <= limit:
                 kept.append(family)
         return kept
-
-
-def _still_affordable(
-    model: MarginalModel,
-    known: Sequence[Clique],
-    growth_mb: float,
-    left: Sequence[Clique],
-    chosen: Sequence[Clique],
-) -> list[Clique]:
-    return affordable(model, left, [*known, *chosen], growth_mb)
 
 
 def _counted_at_once(domain: Domain) -> int:

@@ -18,7 +18,7 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.select.base import pairs_of
 
 if TYPE_CHECKING:
-    from syntabula.select.interactions import Fitting
+    from syntabula.select.model_size import SizeLimit
 
 CHOOSE = "choose a trend"
 MEASURE = "measure the trend"
@@ -73,7 +73,7 @@ def learn_trends(
     measured: Sequence[Measurement],
     *,
     share: Fraction,
-    fitting: Fitting,
+    fitting: SizeLimit,
     progress: Progress,
 ) -> tuple[MarginalModel, Fraction]:
     """Choose, measure and fit the trends that a model gets most wrong, until the worst is within noise.

@@ -21,6 +21,7 @@ from syntabula.models.recoded import RecodedModel, over_merged
 from syntabula.privacy.doors.tables import Candidates, Curator
 from syntabula.select.base import Selector
 from syntabula.select.merged_codes import coarsen
+from syntabula.select.model_size import PairGrowth
 from syntabula.select.rising import fitted_again, held_for_trends, learn_trends, planned_trends
 
 ONE_WAY = "measure one-way marginals"
@@ -141,7 +142,7 @@ class SpanningTree(Selector):
                 fitted,
                 measured,
                 share=held,
-                fitting=_affordable,
+                fitting=PairGrowth(_GROWTH_MB),
                 progress=lambda step, done: report(step, 0.8 + 0.15 * done),
             )
             if used < held:
@@ -180,12 +181,3 @@ class SpanningTree(Selector):
             component[component == component[other[chosen]]] = component[one[chosen]]
             report(TREE, 0.2 + 0.3 * (step + 1) / (len(columns) - 1))
         return tree
-
-
-def _affordable(
-    model: MarginalModel, pairs: Sequence[Clique], held: Sequence[Clique], used: float
-) -> list[Clique]:
-    """Return the pairs that keep a tree and its trends small."""
-    from syntabula.models.pair_questions import affordable_pairs
-
-    return affordable_pairs(model, pairs, held, used * _GROWTH_MB)

@@ -14,13 +14,14 @@ import numpy as np
 from syntabula._arguments import count, flag, megabytes, normalise, positive, share, text
 from syntabula._planning import PlannedFit, PlannedStep, Progress
 from syntabula._spaces import Range, tunable
-from syntabula.marginals.domain import Clique, Domain
+from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
 from syntabula.marginals.threshold import CrossedThresholds, random_thresholds
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.queries import ThresholdCurator
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector, affordable, choose_worst, mean_noise, pairs_of, plan_of_pairs
+from syntabula.select.base import Selector, choose_worst, mean_noise, pairs_of, plan_of_pairs
+from syntabula.select.model_size import still_affordable
 
 TOTAL = "measure the number of records"
 ONE_WAY = "measure one-way marginals"
@@ -224,7 +225,7 @@ class _Pairs:
         """
         options, known = self._options, [m.clique for m in measured]
         measure_share = Fraction(options.measure_share) * share
-        fitting = partial(_fitting, model, known, options.max_model_mb * done)
+        fitting = partial(still_affordable, model, known, options.max_model_mb * done)
         left = fitting(self._left, []) or list(dict.fromkeys(c for c in known if len(c) > 1))
         left = left or [min(self._left, key=self._curator.domain.cells)]
         picks = min(options.chosen_per_round, len(left))
@@ -275,14 +276,3 @@ class _Thresholds:
         known = self._thresholds.named(np.flatnonzero(~self._left).tolist())
         found = self._curator.measure(chosen, share=measure_share, step=MEASURE)
         return model.with_thresholds(known), found
-
-
-def _fitting(
-    model: MarginalModel,
-    measured: Sequence[Clique],
-    growth_mb: float,
-    candidates: Sequence[Clique],
-    chosen: Sequence[Clique],
-) -> list[Clique]:
-    """Return the candidates that a model may measure next."""
-    return affordable(model, candidates, [*measured, *chosen], growth_mb)

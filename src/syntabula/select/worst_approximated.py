@@ -16,7 +16,8 @@ from syntabula.marginals.domain import Clique, Domain, WorkloadOption, checked_w
 from syntabula.marginals.measurement import Measurement
 from syntabula.models.base import MarginalModel
 from syntabula.privacy.doors.tables import Curator
-from syntabula.select.base import Selector, affordable
+from syntabula.select.base import Selector
+from syntabula.select.model_size import affordable
 
 TOTAL = "measure the number of records"
 CHOOSE = "choose marginals"
