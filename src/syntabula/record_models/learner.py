@@ -22,6 +22,7 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.training.prices import require_training
 from syntabula.record_models.astray import unless_astray, warn_if_collapsed
 from syntabula.record_models.base import NoisyRecordModel, RecordModel, takes_noise
+from syntabula.record_models.dependence_kept import warn_if_nothing_learned
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
@@ -142,7 +143,10 @@ class RecordLearner:
         one_way = one_way_counts(measured)
         model = self.model.with_texts(doors.texts).with_weekdays(doors.weekdays).with_checkpoints(records)
         trained = model.trained(doors.domain, one_way, records.table, self.training, progress, seed=self.seed)
-        return trained.with_checkpoints(None)
+        trained = trained.with_checkpoints(None)
+        options = self.training
+        warn_if_nothing_learned(trained, records.table, one_way, options.learning_rate, options.steps)
+        return trained
 
     @property
     def _most_seconds(self) -> float:

@@ -1,0 +1,100 @@
+"""Whether a model that was trained without privacy learned anything of what columns tell of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syntabula.errors import TrainingWarning, warn_caller
+from syntabula.marginals.domain import EncodedTable
+from syntabula.marginals.measurement import FloatArray
+from syntabula.models.base import Model
+from syntabula.record_models.one_way import level_groups
+
+_RECORDS, _ROWS, _GROUPS, _COLUMNS, _STRONGEST = 8192, 2048, 8, 64, 20
+_SHOWN, _LEAST = 0.3, 0.1
+"""Sum of phi squared of the strongest pairs below which a table shows no dependence, and the part of it that rows are to
+hold at least. By chance the sum over 20 pairs of 2,048 independent rows is off by .02."""
+_FEWEST_STEPS = 500
+"""Who asks for fewer wants a trial."""
+
+
+def dependence_kept(model: Model, table: EncodedTable, counts: Mapping[str, FloatArray]) -> float:
+    """Return which part of the dependence of the table's strongest pairs of columns a model's rows have.
+
+    Dependence is phi squared, the mean squared contingency, beyond what independent columns have by chance. Columns of
+    more than eight codes have eight groups of codes, and of very many columns some are looked at.
+
+    Args:
+        model: A trained one.
+        table: The records that it was trained on.
+        counts: Records of each code of each column.
+
+    Returns:
+        About 0 for independent columns and 1 for rows like the table's; 1 where the table shows no dependence.
+    """
+    columns = [c for c in table.domain if table.domain.size(c) > 1]
+    rng = np.random.default_rng(0)
+    if len(columns) > _COLUMNS:
+        columns = [columns[i] for i in np.sort(rng.choice(len(columns), _COLUMNS, replace=False))]
+    n = table.codes[0].size if table.codes else 0
+    if len(columns) < 2 or n < 2:
+        return 1.0
+    groups = {
+        c: level_groups(counts[c], _GROUPS, ordered=c in table.domain.ordered).astype(np.uint8)
+        for c in columns
+    }
+    some = rng.choice(n, min(n, _RECORDS), replace=False)
+    real = _phi_squared([groups[c][table.column(c)[some]] for c in columns])
+    strongest = np.argsort(-real)[:_STRONGEST]
+    if (shown := real[strongest].sum()) < _SHOWN:
+        return 1.0
+    rows = model.sample(_ROWS, np.random.default_rng(0))
+    return float(_phi_squared([groups[c][rows.column(c)] for c in columns])[strongest].sum() / shown)
+
+
+def warn_if_nothing_learned(
+    model: Model,
+    table: EncodedTable,
+    counts: Mapping[str, FloatArray],
+    learning_rate: float,
+    steps: int | None,
+) -> None:
+    """Warn of a model whose columns are next to independent where the table's are not.
+
+    Args:
+        model: A trained one.
+        table: The records that it was trained on.
+        counts: Records of each code of each column.
+        learning_rate: That it was trained at, for the warning.
+        steps: Most steps, if these were given.
+    """
+    if steps is not None and steps < _FEWEST_STEPS:
+        return
+    kept = dependence_kept(model, table, counts)
+    if kept < _LEAST:
+        warn_caller(
+            TrainingWarning(
+                f"the trained model holds next to nothing of what columns tell of each other ({max(kept, 0.0):.0%} of "
+                f"the strongest dependence): lower learning_rate, which is {learning_rate:g}, raise steps, or take "
+                "another method"
+            )
+        )
+
+
+def _phi_squared(columns: list[NDArray[np.uint8]]) -> FloatArray:
+    """Return phi squared of all pairs of columns beyond chance, in the order of combinations [pairs]."""
+    n, d = columns[0].size, len(columns)
+    ones = np.zeros((n, d * _GROUPS), np.float32)
+    ones[np.arange(n)[:, None], np.stack(columns, 1) + _GROUPS * np.arange(d)] = 1
+    pairs = (ones.T @ ones).astype(np.float64).reshape(d, _GROUPS, d, _GROUPS) / n
+    single = ones.mean(0, dtype=np.float64).reshape(d, _GROUPS)
+    expected = single[:, :, None, None] * single
+    squares = np.divide(pairs**2, expected, out=np.zeros_like(pairs), where=expected > 0).sum((1, 3)) - 1
+    free = (single > 0).sum(1) - 1
+    first, second = np.triu_indices(d, 1)
+    chance = free[first] * free[second] / n
+    found: FloatArray = squares[first, second] - chance
+    return found
