@@ -115,7 +115,10 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...], is_earlier: b
     listed = _of_lists(rules, columns, distances)
     stated = [Stated(f"require {_short(c.rule)}", c.expression) for c in required]
     # Columns that are missing together exclude no row whose cells are all present.
-    stated += [Stated(f"order {_short(c.rule)}", c.expression) for c in listed[: len(rules.order)]]
+    stated += [
+        Stated(f"order {_short(c.rule)}", c.expression, chain)
+        for c, chain in zip(listed, rules.order, strict=False)
+    ]
     refuse_contradictions(stated, derived, columns)
     return Compiled(derived, _stages(derived), distances, (*required, *listed))
 

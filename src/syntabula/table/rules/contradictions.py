@@ -2,25 +2,25 @@
 
 Conditions that share columns are tried together, on rows that cover the declared domains. If all values of the
 columns are few, these are all rows. If conditions only compare columns and constants, the order of the values
-decides: between neighbouring constants and bounds, as many points as there are columns stand for all. Else the rows
-are a sample, which proves nothing; there two rules draw a warning if they exclude each other in it and chance hardly
-explains that.
+decides, and few points stand for all, see `deciding`. Else the rows are a sample, which proves nothing; there two
+rules draw a warning if they exclude each other in it and chance hardly explains that. Orders alone are decided without
+any rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.bins.uniform import integer_dtype
 from syntabula.errors import RuleWarning, SchemaError, warn_caller
 from syntabula.table.raw import RawColumn
+from syntabula.table.rules.deciding import are_satisfiable, deciding_points, family, is_line
 from syntabula.table.rules.evaluation import rows_database, satisfied
 from syntabula.table.rules.expressions import Expression
 from syntabula.table.rules.probes import (
@@ -29,9 +29,8 @@ from syntabula.table.rules.probes import (
     combinations_of,
     completed,
     domain_values,
-    literal_points,
 )
-from syntabula.table.schema.columns import Column, Date, Datetime, Numeric, Ordered
+from syntabula.table.schema.columns import Column, Ordered
 
 Flags = NDArray[np.bool_]
 
@@ -49,10 +48,12 @@ class Stated:
     Attributes:
         where: Such as `require 'a < b'`.
         expression: The condition.
+        order: The columns of which it states the order; empty if it states something else.
     """
 
     where: str
     expression: Expression
+    order: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,9 @@ def refuse_contradictions(
 ) -> None:
     """Raise SchemaError for conditions that no row satisfies; warn of two that seem to exclude each other."""
     for group in _sharing_columns(conditions, derived):
+        if all(c.order and not {*c.order} & {*derived} for c in group):
+            _decide_orders(group, derived, columns)
+            continue
         tried = _try([c.expression for c in group], derived, columns)
         if tried.some:
             continue
@@ -90,6 +94,20 @@ def refuse_contradictions(
             _refuse([group[place] for place in tried.least_conflict()], derived, columns)
         else:
             _check_pairs(group, derived, columns)
+
+
+def _decide_orders(
+    group: Sequence[Stated], derived: Mapping[str, Expression], columns: Mapping[str, Column]
+) -> None:
+    ordered = {n: column for c in group for n in c.order if is_line(column := columns[n])}
+    if are_satisfiable([c.order for c in group], ordered):
+        return
+    left = [*group]
+    for one in group:
+        rest = [c for c in left if c is not one]
+        if rest and not are_satisfiable([c.order for c in rest], ordered):
+            left = rest
+    _refuse(left, derived, columns)
 
 
 def _check_pairs(
@@ -195,10 +213,15 @@ def _cover(
     literals = [x for c in (*conditions, *derived.values()) for x in c.literals]
     ordered = {n: c for n in names if isinstance(c := columns[n], Ordered)}
     points: dict[str, NDArray[Any]] = {}
+    exact = True
     if all(c.only_compares and not {*c.columns} & {*derived} for c in conditions):
-        for family in {_family(c) for c in ordered.values()} - {None}:
-            points |= _deciding_points({n: c for n, c in ordered.items() if _family(c) == family}, literals)
-    found, exact = {}, True
+        lines = {n: c for n, c in ordered.items() if is_line(c)}
+        for one in {family(c) for c in lines.values()}:
+            of_family = {n: c for n, c in lines.items() if family(c) == one}
+            new, enough = deciding_points(of_family, literals)
+            points |= new
+            exact &= enough
+    found = {}
     for name in names:
         column = columns[name]
         if name in points:
@@ -208,39 +231,6 @@ def _cover(
         found[name] = domain_values(column, literals)
         exact &= found[name].missing.size == _n_values(column)
     return found, exact
-
-
-def _family(column: Ordered) -> Hashable:
-    """Return what columns share whose points can be compared; None if points are not in the order of what rules see."""
-    if isinstance(column, Numeric):
-        return "numeric", column.unit, column.grid() is None
-    if isinstance(column, Datetime):
-        return "datetime", column.resolution, column.timezone
-    return ("date", column.resolution) if isinstance(column, Date) else None
-
-
-def _deciding_points(columns: Mapping[str, Ordered], literals: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return points of each column that stand for all, if rules only compare these columns and constants."""
-    spans = {name: column.span() for name, column in columns.items()}
-    whole = all(integer for _, _, integer in spans.values())
-    ends = [end for lower, upper, _ in spans.values() for end in (lower, upper)]
-    constants = literal_points(next(iter(columns.values())), literals)
-    n = len(columns)
-    if whole:
-        points = {
-            floor + i for end in (*ends, *constants) for floor in [math.floor(end)] for i in range(n + 1)
-        }
-    else:
-        places = sorted({float(end) for end in (*ends, *constants)})
-        points = {*places, *(float(x) for a, b in pairwise(places) for x in np.linspace(a, b, n + 2))}
-    listed = sorted(points)
-    return {
-        name: np.array(
-            [p for p in listed if lower <= p <= upper],
-            dtype=integer_dtype(int(lower), int(upper)) if whole else np.float64,
-        )
-        for name, (lower, upper, _) in spans.items()
-    }
 
 
 def _n_values(column: Column) -> float:
