@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -99,6 +100,89 @@ def test_a_name_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match="more than one column named 'n'"):
         read(tmp_path / "t.xlsx")
+
+
+def sheet(path: Path, rows: Sequence[Sequence[object]]) -> Path:
+    """Write cells to a workbook as they are."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_codes_that_are_texts_stay_texts_and_come_out_as_texts(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    rows = [
+        [f"{zip_code:05d}", f"1E{k % 3}", f"{k / 4:.2f}", k] for k, zip_code in enumerate([1067, 80331] * 60)
+    ]
+    path = sheet(tmp_path / "t.xlsx", [["zip", "lab", "amount", "n"], *rows])
+
+    table = read(path)
+    release = st.Independent(epsilon=math.inf, seed=0).fit(path)
+    release.sample_to(tmp_path / "out.xlsx", 50, seed=1)
+
+    kinds = {name: column.physical.kind for name, column in table.columns.items()}
+    assert kinds == {"zip": "text", "lab": "text", "amount": "float", "n": "integer"}
+    written = openpyxl.load_workbook(tmp_path / "out.xlsx").active.iter_rows(min_row=2, values_only=True)
+    assert {row[:2] for row in written} <= {(z, f"1E{k}") for z in ("01067", "80331") for k in range(3)}
+
+
+def test_numbers_beside_texts_are_texts_so_that_limits_are_learned(tmp_path: Path) -> None:
+    cells = ["<5", 7, 8.5, None, 12] * 30
+    path = sheet(tmp_path / "t.xlsx", [["crp", "n"], *[[cell, 1] for cell in cells]])
+
+    crp = read(path).columns["crp"]
+    declared = read(
+        path, st.Schema({"crp": st.Numeric(0, 50, decimals=1, texts=("<5",), nullable=True)}, others="find")
+    )
+
+    assert crp.values[:3].tolist() == ["<5", "7", "8.5"]
+    assert crp.missing[:5].tolist() == [False, False, False, True, False]
+    assert declared.columns["crp"].values[[1, 2, 4]].tolist() == [7.0, 8.5, 12.0]
+
+
+@pytest.mark.parametrize("above", [["Report of 2022", None], ["times", None]])
+def test_cells_in_a_column_without_a_name_are_refused(tmp_path: Path, above: list[object]) -> None:
+    rows: list[list[object]] = [above, ["n", "c"], [1, "secret"]]
+    path = sheet(tmp_path / "t.xlsx", rows)
+
+    with pytest.raises(DataError, match=r"cells without a name in column B: .*Remove titles") as refused:
+        read(path)
+
+    assert "secret" not in str(refused.value)
+
+
+def test_a_table_may_begin_below_and_right_of_the_corner_and_have_years_as_names(tmp_path: Path) -> None:
+    rows: list[list[object]] = [
+        [None] * 4,
+        [None, 2021, dt.datetime(2022, 1, 31), "c"],
+        [None, 1, None, "a"],
+        [None, 2, 0.5, None],
+    ]
+    path = sheet(tmp_path / "t.xlsx", rows)
+
+    table = read(path)
+
+    assert [*table.columns] == ["2021", "2022-01-31", "c"]
+    assert table.columns["2021"].values.tolist() == [1, 2]
+    assert table.columns["c"].missing.tolist() == [False, True]
+
+
+def test_the_sheet_that_is_read_is_named_if_there_are_several(tmp_path: Path) -> None:
+    path = sheet(tmp_path / "t.xlsx", [["n"], [1]])
+    book = pytest.importorskip("openpyxl").load_workbook(path)
+    book.create_sheet("Cover", 0)
+    book.save(tmp_path / "covered.xlsx")
+    book.move_sheet("Cover", 1)
+    book.save(tmp_path / "last.xlsx")
+
+    with pytest.raises(DataError, match="first sheet of the workbook is empty"):
+        read(tmp_path / "covered.xlsx")
+    with pytest.warns(CoercionWarning, match="of 2 sheets of the workbook only the first is read: 'Sheet'"):
+        table = read(tmp_path / "last.xlsx")
+
+    assert table.columns["n"].values.tolist() == [1]
 
 
 def test_one_that_memory_cannot_hold_is_not_called_damaged(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -25,18 +26,23 @@ _MEMORY_PER_BYTE = 3
 _LONGEST_CELL = 32_767
 _MOST_EXACT = 2**53
 """Workbooks hold numbers as floats, which hold all whole numbers up to this one."""
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_REAL = re.compile(r"-?(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]*)\.[0-9]+([eE][+-]?[0-9]{1,2})?)")
+"""Texts of whole numbers and of others. Unlike text files, 1E5 is a code, as it would be a number if one were meant."""
 _FIRST_YEAR = 1900
 """Workbooks count days from the beginning of this year."""
 
 
 def read_workbook(path: str | os.PathLike[str]) -> RawTable:
-    """Read the first sheet of a workbook, whose first row holds the names of columns.
+    """Read the first sheet of a workbook, whose first row that is not empty holds the names of columns.
 
-    Cells have types, as pandas infers them for each column; empty cells are missing, and texts such as NA are texts.
-    A `CoercionWarning` names columns of whole numbers that are longer than workbooks can hold.
+    Cells have types, and the column has the one that they share; empty cells are missing, and texts such as NA are
+    texts. Texts are numbers where all of a column are written as such: codes such as 007 stay texts. Numbers beside
+    texts are texts. A `CoercionWarning` names columns of whole numbers that are longer than workbooks can hold, and the
+    sheet that is read if there are several.
 
     Raises:
-        DataError: If it cannot be read; the message never shows a cell's value.
+        DataError: If it cannot be read, or a column with cells has no name; the message never shows a cell's value.
         MissingExtraError: If pandas or openpyxl is not installed.
         ResourceError: If it holds more than 1,024 MB when unpacked, which is seen before it is opened, or memory runs
             out.
@@ -50,8 +56,12 @@ def read_workbook(path: str | os.PathLike[str]) -> RawTable:
     _check_unpacked(place)
     with memory_for(f"read {place!r}"):
         try:
-            header = pandas.read_excel(place, engine="openpyxl", header=None, nrows=1, dtype=object)
-            frame = pandas.read_excel(place, engine="openpyxl", keep_default_na=False, na_values=[""])
+            with pandas.ExcelFile(place, engine="openpyxl") as book:
+                sheets = book.sheet_names
+                # Types are found here, column by column: pandas would read the text 007 as the number 7.
+                cells = pandas.read_excel(
+                    book, header=None, keep_default_na=False, na_values=[""], dtype=object
+                )
         except MemoryError:
             raise
         except Exception:
@@ -59,51 +69,90 @@ def read_workbook(path: str | os.PathLike[str]) -> RawTable:
                 f"{place!r} cannot be read as an Excel workbook: it is damaged, protected or in another format; save "
                 "its sheet as CSV"
             ) from None
-        _keep_long_numbers(frame, place)
-    # pandas renames columns of a name that stands there twice.
-    check_names([] if header.empty else [str(name) for name in header.iloc[0].dropna()])
-    return from_frame(frame)
+        names, rows = _named(cells)
+        if len(sheets) > 1:
+            warn_caller(
+                CoercionWarning(
+                    f"of {len(sheets)} sheets of the workbook only the first is read: {sheets[0]!r}"
+                )
+            )
+        return from_frame(_typed(names, rows, pandas))
 
 
-def _keep_long_numbers(frame: Any, place: str) -> None:
-    """Put all digits of long whole numbers that are texts in the workbook into a frame; warns of other long ones.
+def _named(cells: Any) -> tuple[list[str], Any]:
+    """Return the names of columns and the rows below them, without columns that are empty and have no name.
 
-    pandas reads texts of digits as numbers, and where some cells are empty as floats, which lose the last digits.
+    Args:
+        cells: All cells of a sheet from its first row on, NaN where they are empty.
     """
-    long = [name for name in frame if _is_long(frame[name])]
-    if not long:
-        return
-    pandas = require("pandas", "excel")
-    cells = pandas.read_excel(
-        place,
-        engine="openpyxl",
-        keep_default_na=False,
-        na_values=[""],
-        usecols=[*map(frame.columns.get_loc, long)],
-        dtype=object,
-    )
-    are_texts = [name for name in long if {*map(type, cells[name].dropna())} == {str}]
-    if cut := [name for name in long if name not in are_texts]:
+    while len(cells) and cells.iloc[0].isna().all():
+        cells = cells.iloc[1:]
+    if cells.empty:
+        raise DataError(
+            "the first sheet of the workbook is empty; move the sheet of the table to the front, or save it as CSV"
+        )
+    header, rows = cells.iloc[0], cells.iloc[1:]
+    is_named = header.notna().to_numpy()
+    nameless = np.flatnonzero(~is_named & rows.notna().any().to_numpy())
+    if nameless.size:
+        letters = require("openpyxl.utils", "excel").get_column_letter
+        raise DataError(
+            f"the first sheet of the workbook has cells without a name in column {letters(int(nameless[0]) + 1)}: its "
+            "first row must hold the names of all columns, each in a cell of its own. Remove titles, totals and merged "
+            "cells above or beside the table, or name the column"
+        )
+    names = [*map(_name, header[is_named])]
+    check_names(names)
+    return names, rows.loc[:, is_named].reset_index(drop=True)
+
+
+def _name(cell: object) -> str:
+    """Return the name that a cell holds; of years, other numbers and days, as text files write them."""
+    if isinstance(cell, dt.datetime):
+        return cell.isoformat() if cell.time() != dt.time() else cell.date().isoformat()
+    return str(cell)
+
+
+def _typed(names: list[str], cells: Any, pandas: Any) -> Any:
+    """Return a frame of the rows of a sheet, each column in the type that its cells share.
+
+    Numbers that are held as texts, as some programs export them, are numbers.
+    """
+    columns = {}
+    long = []
+    for place, name in enumerate(names):
+        column = cells.iloc[:, place]
+        kinds = {*map(type, column.dropna())}
+        if str in kinds and kinds <= {str, int, float}:
+            column = _of_texts(column.where(column.isna(), column.map(str)), pandas)
+        else:
+            column = column.infer_objects()
+            if _is_long(column):
+                long.append(name)
+        columns[name] = column
+    if long:
         warn_caller(
             CoercionWarning(
-                f"{columns_listed(cut)}: a number in a workbook has 15 to 17 digits, and some numbers here are longer: "
+                f"{columns_listed(long)}: a number in a workbook has 15 to 17 digits, and some numbers here are longer: "
                 "their last digits were lost when the file was saved. If they are keys, save them as texts, or save "
                 "the table as CSV or Parquet"
             )
         )
-    for name in are_texts:
-        if frame[name].dtype.kind == "f":
-            frame[name] = _as_whole(cells[name])
+    return pandas.DataFrame(columns)
 
 
-def _as_whole(texts: Any) -> Any:
-    """Return texts as 64-bit whole numbers with gaps; as they are if some are none, or are too long."""
-    pandas = require("pandas", "excel")
-    try:
-        whole = [None if gap else int(text) for text, gap in zip(texts, texts.isna(), strict=True)]
-        return pandas.Series(pandas.array(whole, dtype="Int64"), index=texts.index)
-    except (ValueError, OverflowError, TypeError):
-        return texts
+def _of_texts(column: Any, pandas: Any) -> Any:
+    """Return a column of texts with gaps as numbers if all are written as such; as it is if some are not."""
+    texts = column.dropna().unique().tolist()
+    if all(map(_WHOLE.fullmatch, texts)):
+        try:
+            whole = [None if gap else int(text) for text, gap in zip(column, column.isna(), strict=True)]
+            return pandas.Series(pandas.array(whole, dtype="Int64" if None in whole else "int64"))
+        except OverflowError:
+            return column
+    if all(map(_REAL.fullmatch, texts)):
+        return column.astype("float64")
+    return column
 
 
 def _is_long(series: Any) -> bool:
