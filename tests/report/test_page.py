@@ -374,6 +374,19 @@ class TestResults:
         assert "Not compared, as their values are made up: street." in made_anew
         assert any("differs most beyond chance is town:" in sentence for sentence in made_anew)
 
+    def test_keys_that_were_declared_are_not_compared_and_persons_stay_together(self):
+        n = 900
+        real = people(n, 1)[["age"]].assign(person=[f"P{i // 3}" for i in range(n)], row=range(n))
+        key = syntabula.Identifier()
+        schema = syntabula.Schema({"person": key, "row": key}, others="find", unit="person", rows_per_unit=2)
+        release = syntabula.Independent(epsilon=9.0, seed=1).fit(real, schema)
+
+        page = report(real, release.sample(600, seed=1), release=release)
+
+        # There are too few persons and rows for a guess.
+        assert "Not compared, as their values are made up: person, row." in page.overview
+        assert "Halves of the real table keep all rows of a person together." in page.overview
+
     def test_the_release_of_another_table_is_refused(self):
         real = people(60, 1)
         schema = syntabula.Schema({"age": syntabula.Numeric(17, 90, integer=True)})

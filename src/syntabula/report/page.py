@@ -112,7 +112,8 @@ def make_report(
         schema: Which columns are numeric, categorical, times or identifiers; inferred from the real table
             if not given.
         release: Release that the synthetic table was drawn from, or its file, for its privacy statement. Undeclared
-            columns of more than 1,000 values that it made anew are left out as identifiers, unless scores are given.
+            columns that its schema declared as identifiers, or of more than 1,000 values that it made anew, are left
+            out as identifiers, and rows of its units are kept together, unless scores are given.
         evaluation: Scores of the same tables: the result of `evaluate`, or a file from `syntabula evaluate
             --json`. By default a few quick scores are computed.
         attacks: Results of `attack` or `membership_disclosure`, a file from `syntabula attack`, or several of these.
@@ -152,9 +153,11 @@ def make_report(
     findings = read_attacks(attacks)
     show("read the tables", 0.0)
     declared = None if schema is None else as_schema(schema)
+    loaded = None if release is None else _loaded(release)
+    if declared is None and loaded is not None and given is None:
+        declared = _of_persons(loaded.schema)
     original = with_texts_read(read(real, declared), declared)
     kinds = whole_schema(original, declared)
-    loaded = None if release is None else _loaded(release)
     # Scores that are given compare the columns that `evaluate` does.
     if loaded is not None and given is None:
         kinds = _with_new_keys(kinds, original, declared, loaded.schema, target)
@@ -217,7 +220,8 @@ def _with_new_keys(
 ) -> Schema:
     """Return the schema with columns of very many values as identifiers where the release made them anew.
 
-    They would differ in all rows, and the page would be about nothing else. One of few values remains, as it is lost.
+    They would differ in all rows, and the page would be about nothing else. So do columns that its schema declared as
+    identifiers; one of few values that was found to be keys remains, as it is lost.
     """
     stated = {target} if declared is None else {target, *declared.columns}
     made = {
@@ -226,9 +230,17 @@ def _with_new_keys(
         if isinstance(column, Identifier)
         and name in kinds.columns
         and name not in stated
-        and _has_many_values(real.columns[name])
+        and (column.provenance != "private" or _has_many_values(real.columns[name]))
     }
     return kinds.with_columns({**kinds.columns, **made}, rules=kinds.rules) if made else kinds
+
+
+def _of_persons(released: Schema) -> Schema | None:
+    """Return a schema of a release's unit alone, so that halves keep the rows of a person together; None without one."""
+    if released.unit is None:
+        return None
+    key = {released.unit: Identifier()}
+    return Schema(key, others="find", unit=released.unit, rows_per_unit=released.rows_per_unit)
 
 
 def _has_many_values(column: RawColumn) -> bool:

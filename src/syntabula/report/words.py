@@ -186,6 +186,8 @@ def overview(
         sentences.append(
             f"Not compared, as their values are made up: {', '.join(map(shown, tables.left_out))}."
         )
+    if tables.real.units is not None:
+        sentences.append("Halves of the real table keep all rows of a person together.")
     kept = ties_kept(ties) if found[2] else None
     if kept is not None:
         quality = next(word for least, word in _QUALITY if kept >= least)
