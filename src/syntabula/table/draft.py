@@ -43,6 +43,7 @@ from syntabula.table.new_keys import (
 )
 from syntabula.table.raw import Dialect, RawColumn, RawTable
 from syntabula.table.read import read
+from syntabula.table.rules.near_sums import NearSum
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.clock_columns import AS_NUMBER
 from syntabula.table.schema.columns import (
@@ -106,23 +107,32 @@ def draft_schema(source: Any) -> tuple[Schema, list[str]]:
 
 def draft_with_rules(table: RawTable) -> tuple[Schema, list[str], Rules | None]:
     """Draft a schema, and also return rules that hold in every row of the table; see `draft_schema`."""
+    return draft_with_sums(table)[:3]
+
+
+def draft_with_sums(table: RawTable) -> tuple[Schema, list[str], Rules | None, list[NearSum]]:
+    """Draft a schema, and also return rules that hold in every row, and sums that hold in nearly every row."""
     from syntabula.table.finite import finite_table
     from syntabula.table.rules.ordered_names import told, unordered
-    from syntabula.table.rules.proposals import proposed_rules
+    from syntabula.table.rules.proposals import proposed_rules, proposed_sums
+    from syntabula.table.rules.told_rules import note_of_rules, note_of_sums
 
     table = day_numbers.with_days_read(with_texts_read(table))
     columns, noted = _drafted(table.columns)
     schema = Schema(columns, **_form_of_file(table))
     notes = [_note(names, note) for note, names in noted.items()]
     # As rows are held to them at a fit.
-    rules = proposed_rules(finite_table(table, schema), schema)
+    finite = finite_table(table, schema)
+    rules = proposed_rules(finite, schema)
     if rules is not None:
-        notes.append(_note_of_rules(rules))
+        notes.append(note_of_rules(rules))
+    if sums := proposed_sums(finite, schema, rules):
+        notes.append(note_of_sums(sums))
     ruled = replace(schema, rules=rules).compiled_rules
     named = [] if ruled is None else [{*condition.expression.columns} for condition in ruled.conditions]
     if pairs := unordered(schema.columns, {}, rules, named):
         notes.append(told(pairs))
-    return schema, notes, rules
+    return schema, notes, rules, sums
 
 
 def _form_of_file(table: RawTable) -> dict[str, Any]:
@@ -130,20 +140,6 @@ def _form_of_file(table: RawTable) -> dict[str, Any]:
     dialect = table.origin.dialect or Dialect()
     encoding = None if dialect.encoding in ("utf-8", "utf-16") else dialect.encoding
     return {"encoding": encoding, "quotes": "all" if dialect.every else None}
-
-
-def _note_of_rules(rules: Rules) -> str:
-    """Return a note that names rules without the values in them."""
-    told = [
-        *(f"{name!r} follows from others" for name in rules.derive),
-        *(f"{' <= '.join(map(repr, chain))}" for chain in rules.order),
-        *([f"{len(rules.require)} on values of two columns each"] if rules.require else []),
-        *(f"{', '.join(map(repr, names))} are missing together" for names in rules.together),
-    ]
-    return (
-        f"every row satisfies rules ({'; '.join(told)}); if they are facts that are known without the table, state them "
-        "as `rules`, and synthetic rows will satisfy them too"
-    )
 
 
 def whole_schema(table: RawTable, schema: Schema | None) -> Schema:

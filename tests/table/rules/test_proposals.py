@@ -47,12 +47,12 @@ def table(seed=0):
 EXPECTED = Rules(
     derive={
         "asked again": '"asked"',
+        "sum of 2": '"a" + "b"',
+        "sum_of_3": '"a" + "b" + "c"',
         "class": (
             "CASE \"grade\" WHEN 'A1' THEN 'A' WHEN 'A2' THEN 'A' WHEN 'B1' THEN 'B' WHEN 'B2' THEN 'B' "
             "WHEN 'C' THEN 'C' WHEN 'it''s' THEN '?' END"
         ),
-        "sum of 2": '"a" + "b"',
-        "sum_of_3": '"a" + "b" + "c"',
     },
     order=[["granted", "asked"], ["start", "end"]],
     together=[["end", "score"]],
@@ -214,3 +214,43 @@ def test_a_start_and_an_end_that_a_proposed_order_joins_are_not_told() -> None:
     assert rules is not None
     assert rules.order == (("ordered", "delivered"),)
     assert not any("a start and an end by their names" in note for note in notes)
+
+
+def test_a_sum_of_few_values_is_told_as_such_and_not_as_a_list_of_cases() -> None:
+    rng = np.random.default_rng(0)
+    part, other = rng.geometric(0.7, 2_000) - 1, rng.geometric(0.6, 2_000) - 1
+    frame = pd.DataFrame(
+        {"part": part, "other": other, "both": part + other, "rest": rng.integers(0, 99, 2_000)}
+    )
+
+    rules = draft_with_rules(read(frame))[2]
+
+    assert rules is not None
+    assert rules.derive == {"both": '"part" + "other"'}
+
+
+def test_a_line_of_few_whole_numbers_is_told_without_its_values() -> None:
+    grade = np.random.default_rng(0).integers(1, 7, N)
+    for expression, values in (('2 * "grade" - 1', 2 * grade - 1), ('-1 * "grade" + 7', 7 - grade)):
+        rules = draft_with_rules(read(pd.DataFrame({"grade": grade, "points": values})))[2]
+
+        assert rules is not None
+        assert rules.derive == {"points": expression}
+
+
+def test_columns_that_are_nearly_constant_follow_from_none_and_are_no_copies() -> None:
+    rng = np.random.default_rng(0)
+    late, purpose = np.zeros(3_000, dtype=int), rng.choice([*"abcdefgh"], 3_000)
+    late[[5, 70, 900, 2_000]] = 1
+    owed = pd.Series(np.zeros(3_000)).mask(rng.random(3_000) < 0.02)
+    owed[[5, 70]] = 27.0, 6_053.0
+    purpose[[5, 70, 900, 2_000]] = [*"abcd"]
+    frame = pd.DataFrame({"late": pd.Series(late).mask(owed.isna()), "purpose": purpose})
+    frame["again"] = frame["late"]
+    frame["owed"] = owed
+
+    rules = draft_with_rules(read(frame))[2]
+
+    assert rules is not None
+    assert rules.derive == {}
+    assert rules.together == (("late", "again", "owed"),)

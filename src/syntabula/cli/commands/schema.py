@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -46,17 +46,18 @@ def schema(
     if out is not None and out.suffix.lower() not in (".yaml", ".yml", ".json"):
         raise CommandError(f"--out {str(out)!r} must end in .yaml, .yml or .json", Exit.ARGUMENTS)
     check_outputs({"--out": out}, inputs=(table,), force=force)
-    from syntabula.table.draft import draft_with_rules
+    from syntabula.table.draft import draft_with_sums
     from syntabula.table.files.quoted_cells import with_quotes
     from syntabula.table.read import read
-    from syntabula.table.rules.proposals import written_as_comments
+    from syntabula.table.rules.told_rules import written_as_comments
     from syntabula.table.schema.schema import Schema
 
     stated = None if encoding is None else Schema({}, others="find", encoding=encoding)
     raw = read(table, stated)
-    drafted, notes, rules = draft_with_rules(replace(raw, origin=with_quotes(raw.origin, table)))
+    drafted, notes, rules, sums = draft_with_sums(replace(raw, origin=with_quotes(raw.origin, table)))
     document = drafted.to_json()
-    comments = "" if rules is None else written_as_comments(rules)
+    comments = written_as_comments(rules, sums)
+    facts = {"schema": document, "rules": rules and rules.to_json(), "sums": [asdict(one) for one in sums]}
     if out is not None:
         with output(out, force=force) as temporary:
             drafted.to_yaml(temporary)
@@ -64,14 +65,13 @@ def schema(
                 with temporary.open("a", encoding="utf-8") as file:
                     file.write(comments)
         console.result(
-            f"wrote a draft with {len(drafted)} columns to {out}",
-            {"out": str(out), "schema": document, "rules": rules and rules.to_json(), "notes": notes},
+            f"wrote a draft with {len(drafted)} {'column' if len(drafted) == 1 else 'columns'} to {out}",
+            {"out": str(out), **facts, "notes": notes},
         )
     else:
         from syntabula.table.schema.plain_yaml import write_yaml
 
-        facts = {"out": None, "schema": document, "rules": rules and rules.to_json(), "notes": notes}
-        console.result(write_yaml(document) + comments, facts)
+        console.result(write_yaml(document) + comments, {"out": None, **facts, "notes": notes})
     for note in notes:
         console.note(f"note: {note}")
     console.note(

@@ -38,6 +38,7 @@ MOST_COMPARED = 50_000_000
 """Most comparisons of the rows with more than 100 values, so that checking them takes seconds."""
 _MOST_BANDS = 20
 _LEAST_OF_A_BAND = 5
+_LEAST_OF_LINE = 3
 _VALUES_PER_BAND = 2
 
 
@@ -45,6 +46,12 @@ def varies(values: NDArray[Any], missing: NDArray[np.bool_]) -> bool:
     """Return whether a column has two different values."""
     present = values[~missing]
     return present.size > 0 and bool((present != present[0]).any())
+
+
+def n_unusual(values: NDArray[Any], missing: NDArray[np.bool_]) -> int:
+    """Return how many cells that are not missing hold another value than the most frequent one."""
+    _, counts = np.unique(values[~missing], return_counts=True)
+    return int(counts.sum() - counts.max()) if counts.size else 0
 
 
 def constant(value: object) -> str:
@@ -56,7 +63,8 @@ def copies(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
     """Yield columns that are equal to an earlier one."""
     seen: dict[bytes, str] = {}
     for name, (values, missing) in cells.items():
-        if values.dtype == object or not varies(values, missing):
+        # Two columns that are nearly constant are equal by chance.
+        if values.dtype == object or n_unusual(values, missing) < ROWS_PER_VALUE:
             continue
         key = repr((values.dtype, schema[name].kind)).encode() + values.tobytes() + missing.tobytes()
         first = seen.setdefault(key, name)
@@ -187,7 +195,11 @@ def followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
             ):
                 continue
             values = [others[code] for code in code_of.tolist()]
-            if not (is_often_seen(own) or _is_of_gaps(labels, values)):
+            of_gaps = _is_of_gaps(labels, values)
+            if not (is_often_seen(own) or of_gaps):
+                continue
+            gaps = (own == _gap_of(labels)) & (codes == _gap_of(others))
+            if n_confirmed(own == _gap_of(labels) if of_gaps else own, codes, gaps) < ROWS_PER_VALUE:
                 continue
             expression = _as_values(source, labels, values)
             if len(expression) <= MOST_CHARACTERS:
@@ -230,6 +242,29 @@ def is_often_seen(codes: NDArray[np.intp]) -> bool:
     return bool(ROWS_PER_VALUE * (np.count_nonzero(counts) - 1) <= codes.size - int(counts.max()))
 
 
+def n_confirmed(own: NDArray[Any], codes: NDArray[np.intp], gaps: NDArray[np.bool_]) -> int:
+    """Return how many rows show anew that a value but the most frequent one of a column follows from another column.
+
+    The first row with each value of the other column may have any value of this one. Where both cells are missing, they
+    are missing together, which is a rule of its own.
+
+    Args:
+        own: What it follows from [n].
+        codes: The column's values [n].
+        gaps: Rows where both are missing [n].
+    """
+    held = codes[~gaps]
+    if not held.size:
+        return 0
+    told = ~gaps & (codes != np.bincount(held).argmax())
+    return int(np.count_nonzero(told)) - int(np.unique(own[told]).size)
+
+
+def _gap_of(labels: list[Any]) -> int:
+    """Return the code of a missing cell; -1 if there is none."""
+    return len(labels) - 1 if labels[-1] is None else -1
+
+
 def _is_of_gaps(labels: list[Any], values: list[Any]) -> bool:
     """Return whether a value follows from nothing but whether a cell is missing."""
     return labels[-1] is None and not any(value != values[0] for value in values[:-1])
@@ -244,6 +279,8 @@ def _follows(own: NDArray[np.intp], codes: NDArray[np.intp], code_of: NDArray[np
 def _as_values(source: str, labels: list[Any], values: list[Any]) -> str:
     """Return the value for each label of a column as SQL; None stands for a missing cell."""
     column = identifier(source)
+    if line := _as_line(column, labels, values):
+        return line
     pairs = [*zip(labels, values, strict=True)]
     whens = [
         f"WHEN {constant(label)} THEN {constant(value)}"
@@ -260,3 +297,19 @@ def _as_values(source: str, labels: list[Any], values: list[Any]) -> str:
     if values[-1] is None:
         return found
     return f"CASE WHEN {column} IS NULL THEN {constant(values[-1])} ELSE {found} END"
+
+
+def _as_line(column: str, labels: list[Any], values: list[Any]) -> str | None:
+    """Return whole numbers that are a multiple of others and a constant as SQL; None if they are none."""
+    pairs = [*zip(labels, values, strict=True)]
+    pairs = pairs[:-1] if pairs[-1] == (None, None) else pairs
+    # Any two values are on a line.
+    if len(pairs) < _LEAST_OF_LINE or any(type(v) is not int for pair in pairs for v in pair):
+        return None
+    (x, y), (right, top) = pairs[0], pairs[1]
+    factor, rest = divmod(top - y, right - x)
+    if rest or any(v != y + factor * (label - x) for label, v in pairs):
+        return None
+    offset = y - factor * x
+    scaled = column if factor == 1 else f"{factor} * {column}"
+    return scaled + (f" {'+' if offset > 0 else '-'} {abs(offset)}" if offset else "")

@@ -20,6 +20,7 @@ from syntabula.table.rules.following import (
     coded,
     constant,
     is_often_seen,
+    n_confirmed,
     rarest,
 )
 from syntabula.table.schema.columns import Column, Numeric
@@ -55,6 +56,9 @@ def pair_followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
                 continue
             if not is_often_seen(np.unique(both, return_inverse=True)[1]):
                 continue
+            gaps = _missing(few[name]) & (_missing(few[first]) | _missing(few[second]))
+            if n_confirmed(both, codes, gaps) < ROWS_PER_VALUE:
+                continue
             if _follows(both, codes) and not any(_follows(few[n][0], codes) for n in pair):
                 found.append((not isinstance(schema[name], Numeric), n_pairs, name, pair))
     taken: set[str] = set()
@@ -66,6 +70,11 @@ def pair_followers(cells: Cells, schema: Schema) -> Iterator[tuple[str, str]]:
             taken.add(name)
             used |= {*pair}
             yield name, expression
+
+
+def _missing(coded_column: tuple[NDArray[np.intp], list[Any]]) -> NDArray[np.bool_]:
+    codes, labels = coded_column
+    return np.asarray(codes == (len(labels) - 1 if labels[-1] is None else -1))
 
 
 def _is_amount(column: Column) -> bool:

@@ -18,9 +18,10 @@ from syntabula.table.raw import RawTable
 from syntabula.table.rules.days_and_times import DAY, is_day_beside_time
 from syntabula.table.rules.differences import differences, near_times
 from syntabula.table.rules.evaluation import plain_cells
-from syntabula.table.rules.following import Cells, bands, copies, day_parts, followers, varies
+from syntabula.table.rules.following import Cells, bands, copies, day_parts, followers, n_unusual, varies
 from syntabula.table.rules.following_days import day_followers
 from syntabula.table.rules.following_pairs import pair_followers
+from syntabula.table.rules.near_sums import NearSum, near_sums
 from syntabula.table.rules.never_together import LEAST_EXPECTED, MOST_CONDITIONS, never_equal, never_together
 from syntabula.table.rules.products import products
 from syntabula.table.rules.row_rules import RowRules
@@ -41,6 +42,7 @@ _LOOKED_AT = 64
 """Rows on which sums are looked for before all rows are checked."""
 _MOST_SUMS = 300_000
 _MOST_TERMS = 4
+_MOST_FEW_TERMS = 3
 _NEARLY = 1e-3
 _MOST_DECIMALS = 6
 _MOST_ORDERS = 10
@@ -78,9 +80,11 @@ def proposed_rules(table: RawTable, schema: Schema) -> Rules | None:
     )
     # Only the bounds of numbers are read as those of a distance.
     counted = {frozenset(e.columns) for name, e in counts.items() if isinstance(schema[name], Numeric)}
+    # A sum says more than the list of the cases that occur.
+    derive |= dict(_sums(_without(numbers, derive), _MOST_TERMS))
+    derive |= dict(_sums(_without({**numbers, **_few_numbers(cells, schema)}, derive), _MOST_FEW_TERMS))
     for following in (bands, followers):
         derive |= following(_without(cells, derive), schema)
-    derive |= {n: e for n, e in _sums(numbers) if n not in derive}
     derive |= _totals(_without(numbers, derive))
     derive |= dict(pair_followers(_without(cells, derive), schema))
     left = _without(cells, derive)
@@ -113,8 +117,30 @@ def _is_name(column: Column) -> bool:
     )
 
 
-def _sums(numbers: Cells) -> Iterator[tuple[str, str]]:
-    """Yield columns that are the sum of two to four others, the fewest first."""
+def proposed_sums(table: RawTable, schema: Schema, rules: Rules | None) -> list[NearSum]:
+    """Return sums that hold but for rounding, or in nearly every row, of columns that no rule derives already."""
+    if table.n_rows < _LEAST_ROWS:
+        return []
+    derived = {} if rules is None else rules.derive
+    numbers = {n: c for n, c in schema.columns.items() if isinstance(c, Numeric) and not c.beside}
+    return near_sums(
+        {n: plain_cells(c, table.columns[n]) for n, c in numbers.items() if n not in derived}, schema
+    )
+
+
+def _few_numbers(cells: Cells, schema: Schema) -> dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]:
+    """Return columns of few whole numbers, which are drafted as categories, that are not nearly constant."""
+    return {
+        name: found
+        for name, found in cells.items()
+        if isinstance(column := schema[name], Categorical)
+        and column.label_type is int
+        and n_unusual(*found) >= _LEAST_ROWS
+    }
+
+
+def _sums(numbers: Cells, most_terms: int) -> Iterator[tuple[str, str]]:
+    """Yield columns that are the sum of two or more others, the fewest first."""
     complete = {n: v.astype(np.float64) for n, (v, gaps) in numbers.items() if not gaps.any()}
     names = [*complete]
     if len(names) < 3:
@@ -127,7 +153,7 @@ def _sums(numbers: Cells) -> Iterator[tuple[str, str]]:
     for i, cells in enumerate(_rounded(few)):
         by_cells.setdefault(cells.tobytes(), []).append(i)
     taken: set[int] = set()
-    for terms in range(2, _MOST_TERMS + 1):
+    for terms in range(2, most_terms + 1):
         if comb(len(names), terms) > _MOST_SUMS:
             return
         for chosen in combinations(range(len(names)), terms):
@@ -308,15 +334,3 @@ def _holds(rules: Rules, table: RawTable, schema: Schema) -> bool:
     except SchemaError:
         return False
     return not any(rows.any() for rows in broken.values())
-
-
-def written_as_comments(rules: Rules) -> str:
-    """Return rules as lines of a YAML schema, each a comment."""
-    from syntabula.table.schema.plain_yaml import write_yaml
-
-    lines = write_yaml({"rules": rules.to_json()}).splitlines()
-    told: Sequence[str] = [
-        "Every row of this table satisfies these rules. Keep those that are facts, known without the table: remove the",
-        "signs # before them, and the entry `provenance`.",
-    ]
-    return "\n".join(f"# {line}" for line in (*told, *lines)) + "\n"
