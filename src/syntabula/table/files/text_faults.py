@@ -27,8 +27,8 @@ _COMPRESSED = {b"\x1f\x8b": ("gzip", ".gz"), b"\x28\xb5\x2f\xfd": ("zstd", ".zst
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NOT_UTF_8 = "is not UTF-8; save the file in UTF-8"
 _OTHER_ENCODING = (
-    f"{_NOT_UTF_8}, or state its encoding, as `encoding: cp1252` in a schema or, where a table is fitted, --encoding "
-    "cp1252 do for what Windows writes in western Europe and America"
+    f"{_NOT_UTF_8}, or state its encoding, as `encoding: cp1252` in a schema or, where a table is fitted or a schema "
+    "drafted, --encoding cp1252 do for what Windows writes in western Europe and America"
 )
 _ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 
