@@ -120,15 +120,20 @@ def _ruled_schema(document: Mapping[str, Any]) -> Schema:
         return replace(without, rules=EarlierRules.from_json(document["rules"]))
 
 
-def _readings(content: Mapping[str, Any], schema: Schema) -> Iterator[dict[str, Distance] | None]:
-    """Yield what columns may have been learned as distances from; None for what this version reads off the rules.
+def _readings(content: Mapping[str, Any], schema: Schema) -> Iterator[dict[str, Distance]]:
+    """Yield what columns may have been learned as distances from.
 
     A file that does not say is of a version that learned orders one by one. Of orders that cross, this one would read
-    other distances with the same bounds, and draw rows that the release never learned.
+    other distances with the same bounds, and draw rows that the release never learned. Nor did it make distances shorter.
     """
     if schema.rules is None:
         return
-    from syntabula.table.rules.distances import Distance, check_distances, earlier_distances
+    from syntabula.table.rules.distances import (
+        Distance,
+        check_distances,
+        distances_of,
+        earlier_distances,
+    )
     from syntabula.table.rules.stated_windows import StatedWindows
 
     if _DISTANCES in content:
@@ -141,4 +146,4 @@ def _readings(content: Mapping[str, Any], schema: Schema) -> Iterator[dict[str, 
     required = {c.rule: c.expression for c in compiled.conditions if c.rule in schema.rules.require}
     windows = StatedWindows.of(schema.columns, required, compiled.derived)
     yield earlier_distances(schema.rules, schema.columns, windows)
-    yield None
+    yield distances_of(schema.rules, schema.columns, windows)

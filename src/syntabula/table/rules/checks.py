@@ -20,6 +20,7 @@ from syntabula.table.rules.evaluation import result_types
 from syntabula.table.rules.expressions import Expression, read_expression
 from syntabula.table.rules.named_categories import check_categories
 from syntabula.table.rules.probes import tried_values
+from syntabula.table.rules.rooms import with_rooms
 from syntabula.table.rules.rules import EarlierRules, Rules
 from syntabula.table.rules.stated_windows import StatedWindows
 from syntabula.table.rules.windows import are_comparable
@@ -97,7 +98,7 @@ def _compiled(rules: Rules, named: tuple[tuple[str, Column], ...], is_earlier: b
     derived = _in_order(derived, lambda name: derived[name].columns, _derived_cycle)
     _check_types(derived, required, columns)
     windows = StatedWindows.of(columns, {c.rule: c.expression for c in required}, derived)
-    distances = distances_of(rules, columns, windows)
+    distances = with_rooms(distances_of(rules, columns, windows), rules, columns)
     required = [
         replace(
             c, learned=all(holds_window(window, distances, columns) for window in windows.by_rule[c.rule])

@@ -105,3 +105,10 @@ def bound_as_number(column: Ordered, side: str) -> Any:
     if isinstance(column, Datetime):
         return column.grid()[side == "upper"] * MICROSECONDS[column.resolution]
     return getattr(column, side)
+
+
+def longest_text(column: Column) -> int | None:
+    """Return how many characters of a computed text decide which category it is; None if it is no text."""
+    if isinstance(column, Categorical) and column.label_type is str:
+        return max(len(str(label)) for label in column.categories) + 1
+    return None

@@ -29,18 +29,22 @@ class Distance:
         least: Smallest distance; of days and times, in microseconds, see `moved_by`. None if only the bounds of the
             columns say.
         most: Largest distance.
+        until: The last value that the column can have in its order, see `rooms`: a distance that is drawn and leads
+            beyond is made shorter. None if a row of which it does is drawn again.
     """
 
     columns: tuple[str, ...]
     upwards: bool
     least: Fraction | None = Fraction(0)
     most: Fraction | None = None
+    until: Fraction | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the distance as JSON, its bounds as exact fractions."""
         ends = {"least": self.least, "most": self.most}
         exact = {key: None if end is None else [*end.as_integer_ratio()] for key, end in ends.items()}
-        return {"columns": [*self.columns], "upwards": self.upwards, **exact}
+        room = {} if self.until is None else {"until": [*self.until.as_integer_ratio()]}
+        return {"columns": [*self.columns], "upwards": self.upwards, **exact, **room}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Distance:
@@ -48,7 +52,8 @@ class Distance:
         names, upwards = content["columns"], content["upwards"]
         if type(upwards) is not bool or type(names) is not list or not names:
             raise TypeError
-        return cls(tuple(names), upwards, _exact_end(content["least"]), _exact_end(content["most"]))
+        ends = (content["least"], content["most"], content.get("until"))
+        return cls(tuple(names), upwards, *map(_exact_end, ends))
 
 
 def check_distances(distances: Mapping[str, Distance], rules: Rules, columns: Mapping[str, Column]) -> None:
@@ -64,6 +69,7 @@ def check_distances(distances: Mapping[str, Distance], rules: Rules, columns: Ma
         fit = len(named) == 1 + len(distance.columns) and name not in distance.columns
         fit = fit and all(isinstance(c, Numeric | Date | Datetime) and not c.beside for c in named)
         fit = fit and are_comparable(named) and _differ_within_64_bits(named)
+        fit = fit and (distance.until is None or all(isinstance(c, Numeric) for c in named))
         if not fit or left & {*distance.columns}:
             raise SchemaError("rules: a column cannot be learned as the distance that is stated")
 

@@ -2,7 +2,8 @@
 
 Derived columns are left out of what is learned. Of the columns in an order, the narrowest is learned as it is. A later
 one is learned as its distance from the largest of those between that are present, an earlier one from the smallest;
-if none is present, from the first or last value that they can have. Distances are at least 0. A column that rules
+if none is present, from the first or last value that they can have. Distances are at least 0; where
+orders of numbers cross, those that are drawn too large for the bounds are made shorter, see `rooms`. A column that rules
 keep within a window around another one, such as the 30 days after it, is learned as its distance too, which has the
 window's bounds. All of this is done record by record, so neighbouring tables stay neighbours.
 """
@@ -24,15 +25,16 @@ from syntabula.errors import SchemaError
 from syntabula.table.coding.column_codes import present_cells
 from syntabula.table.raw import PhysicalType, RawColumn, RawTable
 from syntabula.table.rules.checks import Compiled, Condition
-from syntabula.table.rules.computed import Flags, as_declared, bound_as_number, equal_cells
+from syntabula.table.rules.computed import Flags, as_declared, bound_as_number, equal_cells, longest_text
 from syntabula.table.rules.days_and_times import DAY, is_day_beside_time, moved_by
 from syntabula.table.rules.distances import Distance, leading_to
 from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
 from syntabula.table.rules.grids import common, grid_of
+from syntabula.table.rules.missing_together import missing_together
+from syntabula.table.rules.rooms import Room
 from syntabula.table.rules.rules import Rules
 from syntabula.table.schema.columns import (
     MICROSECONDS,
-    Categorical,
     Column,
     Date,
     Datetime,
@@ -103,6 +105,14 @@ class RowRules:
         ends = self._reach(name, None if units is None else reduce(common, units))
         least, most = map(int if whole else float, ends)
         return Numeric(least, most, **shared, **grid_of(units, whole=whole))
+
+    def room(self, name: str) -> Room | None:
+        """Return the room into which drawn distances of a column lead; None if they may lead beyond its bounds."""
+        distance, column = self.compiled.distances[name], self._ordered(name)
+        if distance.until is None:
+            return None
+        assert isinstance(column, Numeric)
+        return Room(column, distance.until, distance.upwards, float(self.distance(name).upper))
 
     def _reach(self, name: str, unit: Fraction | None) -> tuple[Any, Any]:
         """Return the smallest and the largest distance that the bounds of columns and the rules allow.
@@ -237,7 +247,7 @@ class RowRules:
         """
         cells, broken = dict(learned), dict[str, Flags]()
         for names in self.rules.together:
-            cells |= _missing_together(names, cells, rng)
+            cells |= missing_together(names, cells, rng)
         for name in self.compiled.distances:
             cells[name], fits = self.as_end(name, cells)
             if not fits.all():
@@ -299,7 +309,7 @@ class RowRules:
             cells,
             n_rows,
             [derived[n] for n in names],
-            [_longest(columns[n]) for n in names],
+            [longest_text(columns[n]) for n in names],
         )
         return dict(zip(names, found, strict=True))
 
@@ -307,6 +317,8 @@ class RowRules:
         """Return a column in an order from its decoded distance, and which of its cells its declaration allows."""
         column, distance = self._ordered(name), cells[name]
         base = self._whole(name, self.base(name, cells))
+        if (room := self.room(name)) is not None:
+            return self.as_column(name, room.values(distance.values, base), distance.missing)
         way = 1 if self.compiled.distances[name].upwards else -1
         unit = 1 if isinstance(column, Numeric) else self.unit(name)
         return self.as_column(name, base + way * distance.values * unit, distance.missing)
@@ -369,29 +381,6 @@ class RowRules:
             expressions = [c.expression for c in conditions]
             held = satisfied(database, columns, cells, n_rows, expressions)
         return found | {c.rule: ~holds for c, holds in zip(conditions, held, strict=True)}
-
-
-def _missing_together(names: Sequence[str], cells: Cells, rng: np.random.Generator) -> dict[str, RawColumn]:
-    """Return columns that are missing exactly where the first of them is; see `RowRules.completed`."""
-    missing, found = cells[names[0]].missing, dict[str, RawColumn]()
-    for name in names[1:]:
-        column = cells[name]
-        gaps = np.flatnonzero(~missing & column.missing)
-        donors = np.flatnonzero(~missing & ~column.missing)
-        rows = np.arange(missing.size)
-        if donors.size:
-            rows[gaps] = rng.choice(donors, gaps.size)
-        moved = column.take(rows)
-        # Without any row to take a value from, the rows stay as they are, and are discarded.
-        found[name] = replace(moved, missing=missing | moved.missing)
-    return found
-
-
-def _longest(column: Column) -> int | None:
-    """Return how many characters of a computed text decide which category it is; None if it is no text."""
-    if isinstance(column, Categorical) and column.label_type is str:
-        return max(len(str(label)) for label in column.categories) + 1
-    return None
 
 
 def rules_in_words(rules: Mapping[str, float]) -> str:
