@@ -210,3 +210,19 @@ def test_a_release_breaks_no_row_and_draws_the_same_ones_once_loaded(tmp_path):
     for chain in DIAMOND:
         assert (np.diff(rows[chain], axis=1) >= 0).all()
         assert (np.diff(filled[chain], axis=1) >= 0).all()
+
+
+def test_numbers_of_grids_that_share_none_that_floats_hold_come_back_as_they_were():
+    fine, wide = Numeric(0, 500, decimals=12), Numeric(0, 5_000, decimals=1)
+    rules = rules_of([fine, wide, wide, wide])
+    frame = pd.DataFrame(
+        {"a": [0.123456789012, 499.5], "b": [0.2, 499.5], "c": [3.7, 4_999.9], "d": [77.1, 5_000.0]}
+    )
+
+    table, clipped = rules.learned_table(read(frame, rules.schema))
+    rows, kept, _ = rules.completed(dict(table.columns), 2, np.random.default_rng(0))
+
+    assert not clipped
+    assert kept.all()
+    for name in frame:
+        assert (rows[name].values == frame[name]).all()

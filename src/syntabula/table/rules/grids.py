@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from syntabula.table.schema.numeric import MAX_DECIMALS
+from syntabula.table.schema.numeric import MAX_DECIMALS, MAX_GRID
 
 
 def grid_of(units: Sequence[Fraction] | None, *, whole: bool) -> dict[str, Any]:
@@ -28,3 +28,8 @@ def common(one: Fraction, other: Fraction) -> Fraction:
         math.gcd(one.numerator * other.denominator, other.numerator * one.denominator),
         one.denominator * other.denominator,
     )
+
+
+def is_exact(ends: Sequence[Fraction | float], unit: Fraction) -> bool:
+    """Return whether floats tell apart all multiples of a unit between two ends."""
+    return max(abs(Fraction(end)) for end in ends) / unit * unit.numerator <= MAX_GRID

@@ -29,7 +29,7 @@ from syntabula.table.rules.computed import Flags, as_declared, bound_as_number, 
 from syntabula.table.rules.days_and_times import DAY, is_day_beside_time, moved_by
 from syntabula.table.rules.distances import Distance, leading_to
 from syntabula.table.rules.evaluation import Cells, rows_database, satisfied, values_of
-from syntabula.table.rules.grids import common, grid_of
+from syntabula.table.rules.grids import common, grid_of, is_exact
 from syntabula.table.rules.missing_together import missing_together
 from syntabula.table.rules.rooms import Room
 from syntabula.table.rules.rules import Rules
@@ -102,6 +102,9 @@ class RowRules:
         numbers = [c for c in (column, *others) if isinstance(c, Numeric)]
         units = None if any(c.grid() is None for c in numbers) else [c.unit for c in numbers]
         whole = all(c.integer for c in numbers)
+        if units is not None and not whole and not is_exact(self._reach(name, None), reduce(common, units)):
+            # Floats do not tell neighbours on the common grid apart, though those of each column.
+            units = None
         ends = self._reach(name, None if units is None else reduce(common, units))
         least, most = map(int if whole else float, ends)
         return Numeric(least, most, **shared, **grid_of(units, whole=whole))
