@@ -56,3 +56,11 @@ def test_where_noise_could_hide_half_of_the_values_half_of_them_decide() -> None
     levels = [level_of([0, 0, 1500], Budget(1.0, 1e-5), share=3 / 10**5, seed=seed) for seed in range(20)]
 
     assert levels.count(2) > 15
+
+
+def test_many_that_need_the_same_level_are_not_hidden_by_the_noise_of_finer_ones() -> None:
+    # Noise has a standard deviation of about 13 and hardly exceeds 76 on one count, but 216 on the sum of nine. That it
+    # lowers a count of 150 below 76 has a chance below 1e-7 for each seed.
+    counts = [5000, 150, *[0] * 8]
+
+    assert [level_of(counts, Budget(1.0, 1e-5), seed=seed) for seed in range(10)] == [1] * 10
