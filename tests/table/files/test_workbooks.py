@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import math
 import sys
 import warnings
@@ -302,6 +303,20 @@ def test_more_rows_than_a_sheet_holds_are_refused_before_anything_is_read(
 
     assert code == Exit.ARGUMENTS
     assert "holds at most 1,048,575 rows" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+def test_a_full_disk_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openpyxl")
+    shown: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", shown.append)
+    raw = read(pd.DataFrame({"n": [*range(20)]}))
+
+    with pytest.raises(OSError, match="No space left"):
+        workbooks.write_workbook([raw.columns], "/dev/full")
+
+    gc.collect()
+    assert shown == []
 
 
 def test_without_its_library_none_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

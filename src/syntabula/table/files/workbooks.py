@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import math
 import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
 
@@ -202,7 +203,27 @@ def write_workbook(pieces: Iterable[Mapping[str, RawColumn]], path: str) -> None
     finally:
         # Also after an error, or the end of the program would complain of a file left open.
         sheet.sheet.close()
-    workbook.save(path)
+    # The archive of `Workbook.save` would be left open where it does not fit, and complain of that later.
+    with _UntilFull(path, "wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        require("openpyxl.writer.excel", "excel").ExcelWriter(workbook, archive).save()
+
+
+class _UntilFull(io.FileIO):
+    """A file that fails to be written once: an archive that did not fit would print an error again when it is closed."""
+
+    has_failed = False
+
+    def write(self, data: Any, /) -> int:
+        """Write data, all of it; drop it after a failure."""
+        size = memoryview(data).nbytes
+        try:
+            written = 0 if self.has_failed else super().write(data)
+            while not self.has_failed and written < size:
+                written += super().write(memoryview(data).cast("B")[written:])
+        except OSError:
+            self.has_failed = True
+            raise
+        return size
 
 
 class _Sheet:
