@@ -406,3 +406,35 @@ def test_noise_does_not_make_integers_multiples_of_nothing() -> None:
         roundness = levels_found.beside(Atoms())
         assert roundness is not None
         assert roundness.shares[-1] == 0
+
+
+class TestFoundBounds:
+    def test_a_bound_to_which_values_were_moved_is_no_value_of_its_own(self):
+        atoms = Atoms((0, 30, 480), (900.0, 40.0, 317.0), deviation=20.0)
+
+        kept, moved = atoms.without_moved((0, 480), 415.0)
+
+        assert (kept.points, kept.counts, kept.deviation) == ((0, 30), (900.0, 40.0), 20.0)
+        assert moved == (480,)
+
+    def test_a_bound_that_many_records_have_stays_and_so_does_each_declared_one(self):
+        atoms = Atoms((0, 480), (900.0, 317.0))
+
+        assert atoms.without_moved((0, 480), 100.0) == (atoms, ())
+        assert atoms.without_moved((0, 480), 0.0) == (atoms, ())
+
+    def test_what_lies_beyond_is_drawn_below_the_bound_and_a_cap_as_it_is(self):
+        rng = np.random.default_rng(0)
+        tail = np.where(rng.random(12_000) < 0.5, 0.0, rng.lognormal(4, 1.2, 12_000).round(2))
+        capped = np.minimum(rng.gamma(4, 15, 12_000).round(2), 100.0)
+        frame = pd.DataFrame({"tail": tail, "capped": capped})
+
+        release = st.Independent(epsilon=1.0, seed=3).fit(frame)
+        made = release.sample(12_000, seed=0)
+
+        bound = float(release.schema["tail"].upper)
+        # What lies beyond the bound was drawn at it.
+        assert 0.005 < (tail > bound).mean() < 0.05
+        assert (made["tail"] == bound).mean() < 0.002
+        assert (made["tail"] > 0.5 * bound).mean() == pytest.approx((tail > 0.5 * bound).mean(), abs=0.01)
+        assert (made["capped"] == 100.0).mean() == pytest.approx((capped == 100.0).mean(), abs=0.03)

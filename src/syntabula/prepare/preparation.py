@@ -309,23 +309,22 @@ class Preparation:
             PrivateDomainError: If noise hides the bounds of most columns that need bounds, or everything.
         """
         n_estimated = 0.0 if counted is None else max(float(counted.values[0]), 1.0)
-        unit_sizes = self._unit_sizes(units, ledger, noise)
-        values = table
+        bounds = {} if bounds is None else bounds
+        unit_sizes, values = self._unit_sizes(units, ledger, noise), table
         if not is_whole(schema):
             # Most tables are declared whole, and need none of the search.
             from syntabula.prepare.found_columns import find_columns
             from syntabula.table.parts.found_parts import FoundParts
 
             assert isinstance(table, RawTable | FoundParts)
-            delta = self._delta_for(ledger, self.n_labels)
             found = find_columns(
                 table.columns,
                 self.grown(self.domains, counted),
-                delta=delta,
+                delta=self._delta_for(ledger, self.n_labels),
                 ledger=ledger,
                 noise=noise,
                 progress=progress,
-                bounds={} if bounds is None else bounds,
+                bounds=bounds,
                 n_estimated=n_estimated,
                 hidden_kept=self.weighs_codes,
             )
@@ -358,6 +357,7 @@ class Preparation:
                     count=most_bins if column.bins is None else column.bins,
                     n_estimated=n_estimated,
                     delta=delta,
+                    moved=bounds[name].beyond_at_most if name in bounds else 0.0,
                     ledger=ledger,
                     noise=noise,
                 )

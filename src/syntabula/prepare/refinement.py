@@ -235,6 +235,7 @@ class Refinement:
         delta: Part of delta for frequent values; 0 for none.
         ledger: Pays for the spends.
         noise: Draws the noise.
+        moved: Released part of the values that may have been moved to a bound; 0 where bounds were declared.
     """
 
     name: str
@@ -246,6 +247,7 @@ class Refinement:
     delta: Fraction
     ledger: Ledger
     noise: NoiseSource
+    moved: float = 0.0
 
     def codes(self, raw: RawColumn | CountedPoints | AskedPoints) -> OrderedCodes:
         """Return the codes, from the column as read, or from its points with the number of records of each."""
@@ -262,9 +264,11 @@ class Refinement:
             return OrderedCodes(
                 between_atoms(lower, upper, atoms.points, integer=integer), None, Roundness.of_lower_ends()
             )
+        atoms, moved = atoms.without_moved((lower, upper), self.moved * self.n_estimated)
         # Each record is looked at alone, here and on a scale, so neighbouring tables stay neighbours.
-        rest_points = _without(points, atoms.points) if atoms.points else points
-        rest = ColumnCurator(rest_points, self.ledger, self.noise) if atoms.points else every
+        apart = (*atoms.points, *moved)
+        rest_points = _without(points, apart) if apart else points
+        rest = ColumnCurator(rest_points, self.ledger, self.noise) if apart else every
         counted_at = Fraction(0) if unit is None or others is None else unit
         roundness = None if levels is None else levels.beside(atoms, counted_at)
         bins = self._bins(rest, rest_points, atoms)
