@@ -19,6 +19,7 @@ from sample_files import TABLE, cells, read_text, texts
 from syntabula.errors import ArgumentError, CoercionWarning, DataError
 from syntabula.table.files.arrow_notes import Noted
 from syntabula.table.files.files import read_table, write_pieces, write_table
+from syntabula.table.files.formats import output_format
 from syntabula.table.frames.frames import from_frame
 from syntabula.table.raw import Origin, PhysicalType, RawColumn
 
@@ -234,3 +235,8 @@ class TestBaseInstall:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
         assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_in_the_place_of_a_file_to_write_is_named_so(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"is a folder; name a file in it, such as .*synthetic\.csv"):
+        output_format(tmp_path)
