@@ -77,5 +77,5 @@ class TestCollapse:
         collapsed, learned = (rows(drawn(4_000, 5) * kept, drawn(4_000, 20_000) * kept) for kept in (0, 1))
 
         with pytest.warns(TrainingWarning, match=r"lower learning_rate, which is 0\.5, or raise steps"):
-            warn_if_collapsed(collapsed, cast(Any, None), 0.5)
-        warn_if_collapsed(learned, cast(Any, None), 0.5)
+            assert warn_if_collapsed(collapsed, cast(Any, None), 0.5)
+        assert not warn_if_collapsed(learned, cast(Any, None), 0.5)

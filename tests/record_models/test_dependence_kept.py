@@ -66,6 +66,17 @@ class TestPart:
         assert dependence_kept(EvolvedRows.of(one, 2), one, {"a": np.ones(2)}) == 1
         assert dependence_kept(EvolvedRows.of(single, 1), single, counts(single)) == 1
 
+    def test_of_what_cannot_be_drawn_is_none(self) -> None:
+        class Stuck(EvolvedRows):
+            kind = "stuck"
+
+            def sample(self, n, rng, given=None):  # type: ignore[no-untyped-def]
+                raise ValueError("probabilities contain NaN")
+
+        real = table()
+
+        assert dependence_kept(Stuck.of(real, N), real, counts(real)) == 0
+
 
 class TestWarning:
     def test_names_the_rate_and_is_left_out_of_a_trial_of_few_steps(self) -> None:

@@ -387,6 +387,17 @@ class TestResults:
         assert "Not compared, as their values are made up: person, row." in page.overview
         assert "Halves of the real table keep all rows of a person together." in page.overview
 
+    def test_the_release_of_persons_whom_the_table_does_not_name_is_refused_as_another_tables(self):
+        real = people(300, 1)[["age"]]
+        schema = syntabula.Schema(
+            {"person": syntabula.Identifier()}, others="find", unit="person", rows_per_unit=2
+        )
+        keyed = real.assign(person=[f"P{i // 3}" for i in range(300)])
+        release = syntabula.Independent(epsilon=9.0, seed=1).fit(keyed, schema)
+
+        with pytest.raises(ArgumentError, match="different columns"):
+            report(real, real, release=release)
+
     def test_the_release_of_another_table_is_refused(self):
         real = people(60, 1)
         schema = syntabula.Schema({"age": syntabula.Numeric(17, 90, integer=True)})

@@ -264,16 +264,16 @@ class Refinement:
             return OrderedCodes(
                 between_atoms(lower, upper, atoms.points, integer=integer), None, Roundness.of_lower_ends()
             )
-        atoms, moved = atoms.without_moved((lower, upper), self.moved * self.n_estimated)
+        kept, moved = atoms.without_moved((lower, upper), self.moved * self.n_estimated)
         # Each record is looked at alone, here and on a scale, so neighbouring tables stay neighbours.
-        apart = (*atoms.points, *moved)
+        apart = (*kept.points, *moved)
         rest_points = _without(points, apart) if apart else points
         rest = ColumnCurator(rest_points, self.ledger, self.noise) if apart else every
         counted_at = Fraction(0) if unit is None or others is None else unit
         roundness = None if levels is None else levels.beside(atoms, counted_at)
-        bins = self._bins(rest, rest_points, atoms)
-        if atoms.points or not self._sees_values(every):
-            bins = with_atoms(bins, atoms.points, None if roundness is None else roundness.unit)
+        bins = self._bins(rest, rest_points, kept)
+        if kept.points or not self._sees_values(every):
+            bins = with_atoms(bins, kept.points, None if roundness is None else roundness.unit)
         spread = None
         if self.settings.within == "normal":
             spread = fit_spread(rest, bins, share=self.shares["spread"], step=step_of("spread", self.name))

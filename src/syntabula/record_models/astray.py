@@ -87,15 +87,18 @@ def check_not_astray(model: Model, start: OneWayStart, learning_rate: float) -> 
         )
 
 
-def warn_if_collapsed(model: Model, start: OneWayStart, learning_rate: float) -> None:
-    """Warn of a model, trained without noise and by losses that say nothing of it, that draws next to nothing known."""
-    if is_astray(model, _expected_shares(start), farthest=_COLLAPSED):
+def warn_if_collapsed(model: Model, start: OneWayStart, learning_rate: float) -> bool:
+    """Warn of a model, trained without noise and by losses that say nothing of it, that draws next to nothing known; say
+    whether there was a warning."""
+    collapsed = is_astray(model, _expected_shares(start), farthest=_COLLAPSED)
+    if collapsed:
         warn_caller(
             TrainingWarning(
                 "rows of the trained model have little in common with the table's one-way marginals; lower "
                 f"learning_rate, which is {learning_rate:g}, or raise steps"
             )
         )
+    return collapsed
 
 
 def released_shares(start: OneWayStart) -> dict[str, FloatArray]:

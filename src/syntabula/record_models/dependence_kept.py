@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._memory import ran_out
 from syntabula.errors import TrainingWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -51,7 +52,14 @@ def dependence_kept(model: Model, table: EncodedTable, counts: Mapping[str, Floa
     strongest = np.argsort(-real)[:_STRONGEST]
     if (shown := real[strongest].sum()) < _SHOWN:
         return 1.0
-    rows = model.sample(_ROWS, np.random.default_rng(0))
+    with np.errstate(all="ignore"):
+        try:
+            rows = model.sample(_ROWS, np.random.default_rng(0))
+        except (ArithmeticError, RuntimeError, ValueError) as error:
+            if ran_out(error):
+                raise
+            # What draws rows meets numbers of which no distribution can be made.
+            return 0.0
     return float(_phi_squared([groups[c][rows.column(c)] for c in columns])[strongest].sum() / shown)
 
 

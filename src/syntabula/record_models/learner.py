@@ -118,9 +118,6 @@ class RecordLearner:
         if self.is_private:
             weighed = not self.model.starts_at_marginals
             model = unless_astray(model, start, self.noisy.learning_rate, weighed=weighed)
-        elif not self.model.can_stop_early:
-            # Nothing but its rows says what it learned.
-            warn_if_collapsed(model, start, self.training.learning_rate)
         return start.raked(model), None
 
     def _trained(self, start: OneWayStart, share: Fraction, progress: Progress) -> Model:
@@ -144,8 +141,10 @@ class RecordLearner:
         model = self.model.with_texts(doors.texts).with_weekdays(doors.weekdays).with_checkpoints(records)
         trained = model.trained(doors.domain, one_way, records.table, self.training, progress, seed=self.seed)
         trained = trained.with_checkpoints(None)
-        options = self.training
-        warn_if_nothing_learned(trained, records.table, one_way, options.learning_rate, options.steps)
+        rate = self.training.learning_rate
+        # Of an adversarial network nothing but its rows says what it learned.
+        if self.model.can_stop_early or not warn_if_collapsed(trained, start, rate):
+            warn_if_nothing_learned(trained, records.table, one_way, rate, self.training.steps)
         return trained
 
     @property

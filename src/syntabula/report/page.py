@@ -154,9 +154,11 @@ def make_report(
     show("read the tables", 0.0)
     declared = None if schema is None else as_schema(schema)
     loaded = None if release is None else _loaded(release)
-    if declared is None and loaded is not None and given is None:
+    original = read(real, declared)
+    if declared is None and loaded is not None and given is None and loaded.schema.unit in original.columns:
         declared = _of_persons(loaded.schema)
-    original = with_texts_read(read(real, declared), declared)
+        original = read(real, declared)
+    original = with_texts_read(original, declared)
     kinds = whole_schema(original, declared)
     # Scores that are given compare the columns that `evaluate` does.
     if loaded is not None and given is None:

@@ -129,6 +129,15 @@ def test_codes_that_are_texts_stay_texts_and_come_out_as_texts(tmp_path: Path) -
     assert {row[:2] for row in written} <= {(z, f"1E{k}") for z in ("01067", "80331") for k in range(3)}
 
 
+@pytest.mark.parametrize("number", [0.00001, 1e22, 2.5])
+def test_numbers_beside_texts_of_numbers_are_numbers_however_python_writes_them(
+    tmp_path: Path, number: float
+) -> None:
+    column = read(sheet(tmp_path / "t.xlsx", [["x"], ["7.5"], [number], [3]])).columns["x"]
+
+    assert column.values.tolist() == [7.5, number, 3.0]
+
+
 def test_numbers_beside_texts_are_texts_so_that_limits_are_learned(tmp_path: Path) -> None:
     cells = ["<5", 7, 8.5, None, 12] * 30
     path = sheet(tmp_path / "t.xlsx", [["crp", "n"], *[[cell, 1] for cell in cells]])
@@ -362,6 +371,16 @@ class TestLongNumbers:
         text = read(tmp_path / "t.xlsx").columns["text"]
 
         assert text.values[~text.missing].tolist() == keys
+
+    @pytest.mark.parametrize("other", ["1", "-1", None, "9" * 5_000])
+    def test_held_as_texts_beyond_64_bits_are_never_other_numbers(
+        self, tmp_path: Path, other: str | None
+    ) -> None:
+        keys = [str(2**63 + 5), str(2**53 + 1), other, "7"]
+
+        key = read(sheet(tmp_path / "t.xlsx", [["key", "n"], *([k, 1] for k in keys)])).columns["key"]
+
+        assert [None if gap else v for v, gap in zip(key.values, key.missing, strict=True)] == keys
 
     def test_up_to_the_longest_that_are_held_are_as_they_were(self, tmp_path: Path) -> None:
         pytest.importorskip("openpyxl")

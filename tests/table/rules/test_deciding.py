@@ -12,6 +12,7 @@ import pytest
 
 from syntabula import Date, Datetime, Numeric, Rules, Schema
 from syntabula.errors import SchemaError
+from syntabula.table.rules.deciding import deciding_points
 
 DAY = 86_400_000_000
 SIGNS = {
@@ -175,3 +176,15 @@ def test_times_with_a_zone_of_several_resolutions_are_compared_as_points_in_time
     Schema({"a": hours, "b": seconds}, rules=Rules(order=[["a", "b"]]))
     with pytest.raises(SchemaError, match="satisf"):
         Schema({"a": late, "b": seconds}, rules=Rules(order=[["a", "b"]]))
+
+
+def test_of_many_unlike_grids_some_shared_values_are_tried_and_prove_nothing():
+    columns = {
+        f"x{i}": Numeric(0, 10_000, step=step) for i, step in enumerate((2, 3, 5, 7, 11, 13, 17, 19, 23, 29))
+    }
+
+    points, are_enough = deciding_points(columns, [])
+
+    # Of ten columns any thousand sets have shared values.
+    assert not are_enough
+    assert all(2 <= p.size <= 1_002 for p in points.values())

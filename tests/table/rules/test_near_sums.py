@@ -13,7 +13,7 @@ from syntabula.cli.main import main
 from syntabula.errors import CoercionWarning
 from syntabula.table.draft import draft_schema, draft_with_sums
 from syntabula.table.read import read
-from syntabula.table.rules.near_sums import NearSum
+from syntabula.table.rules.near_sums import NearSum, _judged
 from syntabula.table.schema.schema import Schema
 
 N = 2_000
@@ -73,6 +73,33 @@ def test_one_that_fails_in_more_rows_and_one_by_chance_are_not_told() -> None:
     rare = np.where(np.arange(N) < 5, 12.5, 0.0)
     frame = pd.DataFrame({"rare": rare, "a": rng.permutation(N) / 4, "b": rng.permutation(N) / 4})
     assert sums(frame.assign(total=frame["a"] + np.where(np.arange(N) < 8, 3.25, 0.0))) == []
+
+
+def test_what_is_off_by_more_than_rounding_explains_is_counted() -> None:
+    rng = np.random.default_rng(2)
+    x, y = (rng.integers(100, 90_000, N) / 100 for _ in range(2))
+    # Rounding to a tenth takes .05, and half a cent of each part are .01.
+    z = (x + y).round(1) + np.where(np.arange(N) % 50 == 0, 0.1, 0.0)
+
+    (found,) = sums(pd.DataFrame({"x": x, "y": y, "z": z}))
+
+    assert found.within < 0.061
+    assert 0 < found.n_off <= N / 50
+
+
+def test_a_part_needs_twenty_rows_and_must_belong_to_the_sum_in_them() -> None:
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(100, 90_000, N) / 100 for _ in range(2))
+    units = np.full(4, 0.01)
+
+    def judged(n_rows: int, n_wrong: int) -> object:
+        part = np.where(np.arange(N) < n_rows, 12.5, 0.0)
+        total = a + b + np.where(np.arange(N) < n_wrong, 0.0, part)
+        return _judged(np.stack([a, b, part, total]), units, 3, (0, 1, 2))
+
+    assert judged(10, 0) is None
+    assert judged(30, 0) is not None
+    assert judged(30, 6) is None
 
 
 def test_a_stated_one_holds_in_every_row_of_a_release() -> None:

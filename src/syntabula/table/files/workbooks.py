@@ -27,7 +27,7 @@ _MEMORY_PER_BYTE = 3
 _LONGEST_CELL = 32_767
 _MOST_EXACT = 2**53
 """Workbooks hold numbers as floats, which hold all whole numbers up to this one."""
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _REAL = re.compile(r"-?(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]*)\.[0-9]+([eE][+-]?[0-9]{1,2})?)")
 """Texts of whole numbers and of others. Unlike text files, 1E5 is a code, as it would be a number if one were meant."""
 _FIRST_YEAR = 1900
@@ -125,7 +125,7 @@ def _typed(names: list[str], cells: Any, pandas: Any) -> Any:
         column = cells.iloc[:, place]
         kinds = {*map(type, column.dropna())}
         if str in kinds and kinds <= {str, int, float}:
-            column = _of_texts(column.where(column.isna(), column.map(str)), pandas)
+            column = _of_texts(column, pandas)
         else:
             column = column.infer_objects()
             if _is_long(column):
@@ -143,17 +143,21 @@ def _typed(names: list[str], cells: Any, pandas: Any) -> Any:
 
 
 def _of_texts(column: Any, pandas: Any) -> Any:
-    """Return a column of texts with gaps as numbers if all are written as such; as it is if some are not."""
-    texts = column.dropna().unique().tolist()
-    if all(map(_WHOLE.fullmatch, texts)):
+    """Return a column of texts, and of numbers among them, as numbers if all texts are written as such; else as texts."""
+    present = column.dropna()
+    texts = {cell for cell in present if type(cell) is str}
+    if not any(type(cell) is float for cell in present) and all(map(_WHOLE.fullmatch, texts)):
+        whole = [None if gap else int(cell) for cell, gap in zip(column, column.isna(), strict=True)]
         try:
-            whole = [None if gap else int(text) for text, gap in zip(column, column.isna(), strict=True)]
-            return pandas.Series(pandas.array(whole, dtype="Int64" if None in whole else "int64"))
+            # Numbers that are too large for int64 would be others without a word.
+            found = pandas.Series(pandas.array(whole, dtype="Int64"))
         except OverflowError:
-            return column
-    if all(map(_REAL.fullmatch, texts)):
+            pass
+        else:
+            return found if None in whole else found.astype("int64")
+    elif all(map(_REAL.fullmatch, texts)):
         return column.astype("float64")
-    return column
+    return column.where(column.isna(), column.map(str))
 
 
 def _is_long(series: Any) -> bool:

@@ -27,6 +27,8 @@ Line = Numeric | Date | Datetime
 
 _MOST_VALUES = 1_000
 """Values on a line up to which rows of them are worth trying."""
+_MOST_STEPS = 32
+"""Sets of grids whose shared values are looked for; columns that all have grids of their own have many more."""
 
 
 def is_line(column: Column) -> TypeGuard[Line]:
@@ -66,15 +68,15 @@ def deciding_points(
         for point in literal_points(column, literals)
     }
     found = {value for value in (*ends, *constants) if min(ends) <= value <= max(ends)}
-    steps, latest = _steps([*on_grid.values()], max(ends)), found
+    last = max(ends)
+    steps, latest = _steps([*on_grid.values()], last), found
     for _ in on_grid:
-        latest = {
-            v for x in latest for step in steps if (v := step(x)) is not None and v <= max(ends)
-        } - found
+        latest = {v for x in latest for step in steps if (v := step(x)) is not None and v <= last} - found
         found |= latest
         if len(found) > _MOST_VALUES:
             break
-    enough, listed = len(found) <= _MOST_VALUES, sorted(found)[:: math.ceil(len(found) / _MOST_VALUES)]
+    enough = len(found) <= _MOST_VALUES and len(steps) <= _MOST_STEPS
+    listed = sorted(found)[:: math.ceil(len(found) / _MOST_VALUES)]
     places = [float(value) for value in listed]
     between = 2 + len(columns) - len(on_grid)
     reals = sorted({*places, *(float(x) for a, b in pairwise(places) for x in np.linspace(a, b, between))})
@@ -139,6 +141,8 @@ def _steps(columns: Sequence[Line], most: Fraction) -> list[Callable[[Fraction],
     if numbers:
         units = set[Fraction]()
         for column in numbers:
+            if len(units) > _MOST_STEPS:
+                break
             units |= {column.unit, *(unit * column.unit / common(unit, column.unit) for unit in units)}
         return [lambda x, u=unit: (x // u + 1) * u for unit in sorted(units)]  # type: ignore[misc]
     kinds = {column.resolution: column for column in columns if isinstance(column, Date | Datetime)}

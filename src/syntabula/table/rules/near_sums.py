@@ -124,9 +124,9 @@ def _unit_of(values: Floats, column: Column) -> float:
     return 0.0
 
 
-def _slack(n_terms: int, unit: Floats | float) -> Floats:
-    """Return how far rounding takes the sum of so many parts from its total, half a unit for each of them."""
-    return np.asarray((n_terms + 1) / 2 * unit * (1 + _EXACT) + _EXACT)
+def _slack(units: Floats | float) -> Floats:
+    """Return how far rounding takes a sum from its total: half a unit of each of them, of which the sum is given."""
+    return np.asarray(units / 2 * (1 + _EXACT) + _EXACT)
 
 
 def _candidates(table: Floats, units: Floats) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -144,7 +144,7 @@ def _candidates(table: Floats, units: Floats) -> Iterator[tuple[int, tuple[int, 
         every = np.array([*combinations(range(len(table)), n_terms)], dtype=np.intp)
         for start in range(0, len(every), _AT_ONCE):
             parts = every[start : start + _AT_ONCE]
-            slack = _slack(n_terms, np.maximum(units[parts].max(axis=1)[:, None], units))
+            slack = _slack(units[parts].sum(axis=1)[:, None] + units)
             sums = few[parts].sum(axis=1)
             hits = np.zeros(slack.shape, dtype=np.intp)
             for row in range(min(_TRIED_FIRST, rows.size)):
@@ -167,7 +167,7 @@ def _candidates(table: Floats, units: Floats) -> Iterator[tuple[int, tuple[int, 
 
 def _judged(table: Floats, units: Floats, total: int, parts: tuple[int, ...]) -> _Found | None:
     """Return in how many rows a sum is off; None if these are too many, or too few show that a part belongs to it."""
-    slack = float(_slack(len(parts), max(units[i] for i in (total, *parts))))
+    slack = float(_slack(units[[total, *parts]].sum()))
     off = np.abs(table[[*parts]].sum(axis=0) - table[total])
     held = off <= slack
     if held.mean() < LEAST_HELD:

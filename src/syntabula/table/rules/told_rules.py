@@ -29,8 +29,8 @@ def note_of_sums(sums: Sequence[NearSum]) -> str:
     have = "is a sum or difference" if len(sums) == 1 else "are sums or differences"
     return (
         f"{names} {have} of other columns, but for rounding or in nearly every row; no synthetic row will hold to that "
-        "unless it is stated under `derive` of the rules, and then all will. The draft's comments say how, and in how "
-        "many rows of the table it does not hold"
+        "unless it is stated under `derive` of the rules, and then all will. The comments of a draft in YAML, or `sums` "
+        "of --json, say how, and in how many rows of the table it does not hold"
     )
 
 
