@@ -28,7 +28,7 @@ test: $(VENV)/.installed-test
 	$(PYTEST) -m "not thorough"
 
 test-all: $(VENV)/.installed-test
-	$(PYTEST)
+	$(PYTEST) $(OPTIONS)
 
 # By itself, because pyspark takes half a minute to install and needs Java.
 test-spark: $(VENV)/.installed-test,spark

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
+import time
 import zlib
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,15 +33,46 @@ settings.load_profile("syntabula")
 
 
 BY_NAME = ("install", "spark")
+OF_PRIVACY = ("statistics", "contracts", "privacy")
+"""Folders whose thorough tests come before those of others, where time may be up."""
+BEGAN = time.monotonic()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let thorough tests have so much time alone, and say in which order they come then."""
+    parser.addoption(
+        "--thorough-seconds", type=float, default=math.inf, help="thorough tests begin within so many seconds"
+    )
+    parser.addoption("--thorough-order", default="", help="any word: another gives another order of files")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what installs or starts much unless it is asked for by name, whatever else `-m` says."""
+    """Leave out what installs or starts much unless it is asked for by name, whatever else `-m` says.
+
+    Where time is limited, thorough tests come last, in another order of files for each word, so that on a slow machine
+    other ones are left out each time.
+    """
     unasked = [marker for marker in BY_NAME if marker not in config.option.markexpr]
     left_out = [item for item in items if any(map(item.get_closest_marker, unasked))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    if math.isfinite(config.option.thorough_seconds):
+        items.sort(key=partial(_place, config.option.thorough_order))
+
+
+def _place(order: str, item: pytest.Item) -> tuple[bool, bool, int]:
+    if item.get_closest_marker("thorough") is None:
+        return False, False, 0
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return True, folder not in OF_PRIVACY, zlib.crc32(f"{order} {item.path.name}".encode())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip thorough tests that would begin too late, and say so."""
+    late = time.monotonic() - BEGAN > item.config.option.thorough_seconds
+    if late and item.get_closest_marker("thorough") is not None:
+        pytest.skip("the time for thorough tests is up; `make test-all` runs all of them")
 
 
 @pytest.fixture(autouse=True, scope="session")

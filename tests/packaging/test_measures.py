@@ -12,13 +12,14 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "syntabula"
 
-MODULES_OF_A_RUN = 110
+MODULES_OF_A_RUN = 111
 """Modules with code that `synth --method aim` loads for a table that is declared whole, without rules or units.
 
 One of them draws the noise of many counts from a table, in a thirtieth of OpenDP's time; few counts stay OpenDP's.
 Another opens text files in whatever encoding they are, and one finds columns that follow from others. Plans are in two:
 what a plan says, and how one is made. What codes have records is in two files as well, of which one tells far tails, and
-how columns rise together is held beside the targets of cells.
+how columns rise together is held beside the targets of cells. How large a model may grow is asked by all selectors, and
+so has a file of its own.
 """
 
 FILES_OF_PRIVACY = 21

@@ -180,6 +180,8 @@ class TestChoice:
 class TestFit:
     @pytest.mark.thorough
     @pytest.mark.usefixtures("few_steps")
+    # What so few steps learn is not much.
+    @pytest.mark.filterwarnings("ignore:the trained model holds next to nothing")
     @pytest.mark.parametrize(
         ("missing", "columns", "method"),
         [({TREES}, 3, "argn"), ({TORCH}, 2, "synthpop"), ({TORCH, TREES}, 3, "private-gsd")],

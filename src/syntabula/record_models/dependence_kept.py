@@ -18,6 +18,8 @@ _RECORDS, _ROWS, _GROUPS, _COLUMNS, _STRONGEST = 8192, 2048, 8, 64, 20
 _SHOWN, _LEAST = 0.3, 0.1
 """Sum of phi squared of the strongest pairs below which a table shows no dependence, and the part of it that rows are to
 hold at least. By chance the sum over 20 pairs of 2,048 independent rows is off by .02."""
+_CHANCE = 3.0
+"""Deviations by chance beyond which pairs of few records are strong; the strongest of many pairs are some two beyond."""
 _FEWEST_STEPS = 500
 """Who asks for fewer wants a trial."""
 
@@ -48,9 +50,9 @@ def dependence_kept(model: Model, table: EncodedTable, counts: Mapping[str, Floa
         for c in columns
     }
     some = rng.choice(n, min(n, _RECORDS), replace=False)
-    real = _phi_squared([groups[c][table.column(c)[some]] for c in columns])
+    real, chance = _phi_squared([groups[c][table.column(c)[some]] for c in columns])
     strongest = np.argsort(-real)[:_STRONGEST]
-    if (shown := real[strongest].sum()) < _SHOWN:
+    if (shown := real[strongest].sum()) < _SHOWN + _CHANCE * chance[strongest].sum():
         return 1.0
     with np.errstate(all="ignore"):
         try:
@@ -60,7 +62,8 @@ def dependence_kept(model: Model, table: EncodedTable, counts: Mapping[str, Floa
                 raise
             # What draws rows meets numbers of which no distribution can be made.
             return 0.0
-    return float(_phi_squared([groups[c][rows.column(c)] for c in columns])[strongest].sum() / shown)
+    kept, _ = _phi_squared([groups[c][rows.column(c)] for c in columns])
+    return float(kept[strongest].sum() / shown)
 
 
 def warn_if_nothing_learned(
@@ -92,8 +95,8 @@ def warn_if_nothing_learned(
         )
 
 
-def _phi_squared(columns: list[NDArray[np.uint8]]) -> FloatArray:
-    """Return phi squared of all pairs of columns beyond chance, in the order of combinations [pairs]."""
+def _phi_squared(columns: list[NDArray[np.uint8]]) -> tuple[FloatArray, FloatArray]:
+    """Return phi squared of all pairs of columns beyond chance, and its deviation by chance [pairs], as combinations."""
     n, d = columns[0].size, len(columns)
     ones = np.zeros((n, d * _GROUPS), np.float32)
     ones[np.arange(n)[:, None], np.stack(columns, 1) + _GROUPS * np.arange(d)] = 1
@@ -103,6 +106,6 @@ def _phi_squared(columns: list[NDArray[np.uint8]]) -> FloatArray:
     squares = np.divide(pairs**2, expected, out=np.zeros_like(pairs), where=expected > 0).sum((1, 3)) - 1
     free = (single > 0).sum(1) - 1
     first, second = np.triu_indices(d, 1)
-    chance = free[first] * free[second] / n
-    found: FloatArray = squares[first, second] - chance
-    return found
+    degrees = free[first] * free[second]
+    # Of independent columns n times phi squared is about chi squared.
+    return squares[first, second] - degrees / n, np.sqrt(2.0 * degrees) / n
