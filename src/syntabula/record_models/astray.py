@@ -13,6 +13,7 @@ import numpy as np
 
 from syntabula._memory import ran_out
 from syntabula.errors import TrainingError, TrainingWarning, warn_caller
+from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray, consistent_total, project_simplex
 from syntabula.models.base import Model
 from syntabula.models.bayesian_network import BayesianNetwork
@@ -43,16 +44,21 @@ def is_astray(
     """
     if not all(np.isfinite(array).all() for array in model.state()[1].values()):
         return True
+    if (rows := drawn_rows(model, _ROWS)) is None:
+        return True
+    most = _FARTHEST if farthest is None else farthest
+    return any(_gap(rows.column(c), shares[c], weighed=weighed) > most for c in shares)
+
+
+def drawn_rows(model: Model, n: int) -> EncodedTable | None:
+    """Return rows of a model, the same at each call; None if it holds numbers of which no distribution can be made."""
     with np.errstate(all="ignore"):
         try:
-            rows = model.sample(_ROWS, np.random.default_rng(0))
+            return model.sample(n, np.random.default_rng(0))
         except (ArithmeticError, RuntimeError, ValueError) as error:
             if ran_out(error):
                 raise
-            # What draws rows meets numbers of which no distribution can be made.
-            return True
-    most = _FARTHEST if farthest is None else farthest
-    return any(_gap(rows.column(c), shares[c], weighed=weighed) > most for c in shares)
+            return None
 
 
 def unless_astray(

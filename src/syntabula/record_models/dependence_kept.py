@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._memory import ran_out
 from syntabula.errors import TrainingWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
+from syntabula.record_models.astray import drawn_rows
 from syntabula.record_models.one_way import level_groups
 
 _RECORDS, _ROWS, _GROUPS, _COLUMNS, _STRONGEST = 8192, 2048, 8, 64, 20
@@ -54,14 +54,8 @@ def dependence_kept(model: Model, table: EncodedTable, counts: Mapping[str, Floa
     strongest = np.argsort(-real)[:_STRONGEST]
     if (shown := real[strongest].sum()) < _SHOWN + _CHANCE * chance[strongest].sum():
         return 1.0
-    with np.errstate(all="ignore"):
-        try:
-            rows = model.sample(_ROWS, np.random.default_rng(0))
-        except (ArithmeticError, RuntimeError, ValueError) as error:
-            if ran_out(error):
-                raise
-            # What draws rows meets numbers of which no distribution can be made.
-            return 0.0
+    if (rows := drawn_rows(model, _ROWS)) is None:
+        return 0.0
     kept, _ = _phi_squared([groups[c][rows.column(c)] for c in columns])
     return float(kept[strongest].sum() / shown)
 
