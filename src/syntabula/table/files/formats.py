@@ -66,13 +66,17 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
 
 
 def output_format(path: str | os.PathLike[str]) -> FileFormat:
-    """Return the format that a table is written in, a workbook too; raises as `file_format`, and for a folder."""
-    shown = os.fspath(file_path("path", path))
-    if os.path.isdir(shown):
-        raise ArgumentError(
-            f"{shown!r} is a folder; name a file in it, such as {os.path.join(shown, 'synthetic.csv')!r}"
-        )
-    return FileFormat("xlsx", "none") if is_workbook(path) else file_format(path)
+    """Return the format that a table is written in, a workbook too; raises as `file_format`, also for a folder."""
+    if is_workbook(path):
+        return FileFormat("xlsx", "none")
+    try:
+        return file_format(path)
+    except ArgumentError:
+        shown = os.fspath(path)
+        if not os.path.isdir(shown):
+            raise
+        file = os.path.join(shown, "synthetic.csv")
+        raise ArgumentError(f"{shown!r} is a folder; name a file in it, such as {file!r}") from None
 
 
 def check_readable(path: str, *, once: bool = False) -> None:
