@@ -33,15 +33,18 @@ settings.load_profile("syntabula")
 
 
 BY_NAME = ("install", "spark")
-OF_PRIVACY = ("statistics", "contracts", "privacy")
-"""Folders whose thorough tests come before those of others, where time may be up."""
+OF_PRIVACY = ("statistics", "privacy")
+"""Folders whose thorough tests run however little time there is: audits, accounting and noise."""
 BEGAN = time.monotonic()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let thorough tests have so much time alone, and say in which order they come then."""
     parser.addoption(
-        "--thorough-seconds", type=float, default=math.inf, help="thorough tests begin within so many seconds"
+        "--thorough-seconds",
+        type=float,
+        default=math.inf,
+        help="thorough tests, but those of privacy, begin within so many seconds",
     )
     parser.addoption("--thorough-order", default="", help="any word: another gives another order of files")
 
@@ -50,7 +53,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what installs or starts much unless it is asked for by name, whatever else `-m` says.
 
     Where time is limited, thorough tests come last, in another order of files for each word, so that on a slow machine
-    other ones are left out each time.
+    other ones are left out each time. Those of privacy come first, and none of them is left out.
     """
     unasked = [marker for marker in BY_NAME if marker not in config.option.markexpr]
     left_out = [item for item in items if any(map(item.get_closest_marker, unasked))]
@@ -61,17 +64,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=partial(_place, config.option.thorough_order))
 
 
-def _place(order: str, item: pytest.Item) -> tuple[bool, bool, int]:
-    if item.get_closest_marker("thorough") is None:
-        return False, False, 0
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    return True, folder not in OF_PRIVACY, zlib.crc32(f"{order} {item.path.name}".encode())
+def _is_of_privacy(item: pytest.Item) -> bool:
+    return item.path.relative_to(Path(__file__).parent).parts[0] in OF_PRIVACY
+
+
+def _place(order: str, item: pytest.Item) -> tuple[bool, int]:
+    may_wait = item.get_closest_marker("thorough") is not None and not _is_of_privacy(item)
+    first = 0 if _is_of_privacy(item) else 1
+    return may_wait, zlib.crc32(f"{order} {item.path.name}".encode()) if may_wait else first
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip thorough tests that would begin too late, and say so."""
     late = time.monotonic() - BEGAN > item.config.option.thorough_seconds
-    if late and item.get_closest_marker("thorough") is not None:
+    if late and item.get_closest_marker("thorough") is not None and not _is_of_privacy(item):
         pytest.skip("the time for thorough tests is up; `make test-all` runs all of them")
 
 

@@ -37,16 +37,18 @@ class SizeLimit(Protocol):
     def confirms(self, model: MarginalModel, chosen: Clique, measured: Sequence[Clique]) -> bool:
         """Return whether a candidate of the last answer does keep a model within its largest size.
 
+        It does where no size was estimated, or what measures it sees whether the model became too large.
+
         Args:
             model: The model of the last answer.
             chosen: What is to be measured.
             measured: Marginals that the model is fitted to.
         """
-        ...
+        return True
 
 
 @dataclass(frozen=True)
-class Growth:
+class Growth(SizeLimit):
     """Lets a model grow by so much; the size with each candidate is looked up.
 
     Attributes:
@@ -64,13 +66,9 @@ class Growth:
         grown = model.memory_mb(measured) - model.memory_mb([]) if self.beyond_now else 0.0
         return affordable(model, candidates, measured, grown + self.growth_mb * part)
 
-    def confirms(self, model: MarginalModel, chosen: Clique, measured: Sequence[Clique]) -> bool:
-        """Return True, as no size was estimated."""
-        return True
-
 
 @dataclass(frozen=True)
-class PairGrowth:
+class PairGrowth(SizeLimit):
     """Lets a model grow by so many megabytes beyond the unfitted one, by pairs alone.
 
     Sizes are estimated where that saves a tree for each pair, so that the model may come out larger.
@@ -86,12 +84,8 @@ class PairGrowth:
 
         return affordable_pairs(model, candidates, measured, self.growth_mb * part)
 
-    def confirms(self, model: MarginalModel, chosen: Clique, measured: Sequence[Clique]) -> bool:
-        """Return True; what measures pairs sees whether a model became too large."""
-        return True
 
-
-class TreeSizes:
+class TreeSizes(SizeLimit):
     """Says which candidates keep a growing graphical model small, without making a tree for each of many in each round.
 
     The size of a model with one more marginal is that of the tree which is made for it anew. For thousands of candidates
