@@ -406,3 +406,65 @@ class TestLongNumbers:
         written = [row[0] for row in sheet.iter_rows(min_row=2, values_only=True)]
         assert [int(text) for text in written] == release.sample(20, seed=1)["key"].tolist()
         assert {*map(type, written)} == {str}
+
+
+class TestFormulas:
+    """Libraries write formulas without values, which read as empty cells."""
+
+    def rewritten(self, path: Path, old: bytes, new: bytes) -> Path:
+        """Write a workbook again, with another piece in its sheet."""
+        with ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        assert old in parts["xl/worksheets/sheet1.xml"]
+        parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(old, new)
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            for name, content in parts.items():
+                archive.writestr(name, content)
+        return path
+
+    def of_formulas(self, folder: Path) -> Path:
+        return sheet(
+            folder / "t.xlsx", [["n", "twice"], *([4711 + k, f"=A{k + 2}*2"] for k in range(3)), [1, 8]]
+        )
+
+    def test_a_column_with_formulas_that_were_never_computed_is_refused(self, tmp_path: Path) -> None:
+        path = self.of_formulas(tmp_path)
+
+        with pytest.raises(
+            DataError, match=r"^column 'twice': the workbook holds formulas .* save it there, or .* CSV$"
+        ) as refused:
+            read(path)
+
+        assert "47" not in str(refused.value)
+        assert "*2" not in str(refused.value)
+
+    def test_it_is_found_under_a_prefix_and_without_places_of_cells(self, tmp_path: Path) -> None:
+        path = self.of_formulas(tmp_path)
+        self.rewritten(path, b'<c r="B3"><f>A3*2</f><v /></c>', b"<c><f>A3*2</f></c>")
+        self.rewritten(path, b'<c r="B2"><f>A2*2</f><v /></c>', b'<c r="B2"><f>A2*2</f><v>9422</v></c>')
+        self.rewritten(path, b'<c r="B4"><f>A4*2</f><v /></c>', b'<c r="B4"><f>A4*2</f><v>9426</v></c>')
+        self.rewritten(
+            path, b"<f>", b'<x:f xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        )
+        self.rewritten(path, b"</f>", b"</x:f>")
+
+        with pytest.raises(DataError, match="'twice': the workbook holds formulas"):
+            read(path)
+
+    def test_a_column_whose_name_is_one_too_is_called_by_its_letter(self, tmp_path: Path) -> None:
+        path = sheet(tmp_path / "t.xlsx", [["n", '="tw"&"ice"'], [1, "=A2*2"], [2, "=A3*2"]])
+
+        with pytest.raises(DataError, match=r"^column B of the sheet: the workbook holds formulas"):
+            read(path)
+
+    def test_computed_formulas_are_read_those_that_come_to_the_empty_text_too(self, tmp_path: Path) -> None:
+        path = self.of_formulas(tmp_path)
+        for row, cell in ((2, b"<v>9422</v>"), (4, b"<v>9426</v>")):
+            old = f"<f>A{row}*2</f><v />".encode()
+            self.rewritten(path, old, old.replace(b"<v />", cell))
+        self.rewritten(path, b'<c r="B3"><f>A3*2</f><v />', b'<c r="B3" t="str"><f>A3*2</f><v></v>')
+
+        column = read(path).columns["twice"]
+
+        assert column.missing.tolist() == [False, True, False, False]
+        assert column.values[~column.missing].tolist() == [9422, 9426, 8]

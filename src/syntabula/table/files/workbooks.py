@@ -17,6 +17,7 @@ from syntabula._extras import require
 from syntabula._memory import above_limit, available_bytes, memory_for
 from syntabula.errors import CoercionWarning, DataError, ResourceError, warn_caller
 from syntabula.table.files.formats import MOST_SHEET_ROWS, check_readable
+from syntabula.table.files.formulas import check_computed
 from syntabula.table.raw import Origin, RawColumn, RawTable, check_names
 from syntabula.table.schema.schema import columns_listed
 
@@ -43,7 +44,8 @@ def read_workbook(path: str | os.PathLike[str]) -> RawTable:
     sheet that is read if there are several.
 
     Raises:
-        DataError: If it cannot be read, or a column with cells has no name; the message never shows a cell's value.
+        DataError: If it cannot be read, a column with cells has no name, or formulas have no values, as in workbooks that
+            openpyxl wrote; the message never shows a cell's value.
         MissingExtraError: If pandas or openpyxl is not installed.
         ResourceError: If it holds more than 1,024 MB when unpacked, which is seen before it is opened, or memory runs
             out.
@@ -59,6 +61,7 @@ def read_workbook(path: str | os.PathLike[str]) -> RawTable:
         try:
             with pandas.ExcelFile(place, engine="openpyxl") as book:
                 sheets = book.sheet_names
+                part = book.book.worksheets[0]._worksheet_path
                 # Types are found here, column by column: pandas would read the text 007 as the number 7.
                 cells = pandas.read_excel(
                     book, header=None, keep_default_na=False, na_values=[""], dtype=object
@@ -70,6 +73,7 @@ def read_workbook(path: str | os.PathLike[str]) -> RawTable:
                 f"{place!r} cannot be read as an Excel workbook: it is damaged, protected or in another format; save "
                 "its sheet as CSV"
             ) from None
+        check_computed(place, part, _header(cells))
         names, rows = _named(cells)
         if len(sheets) > 1:
             warn_caller(
@@ -105,6 +109,12 @@ def _named(cells: Any) -> tuple[list[str], Any]:
     names = [*map(_name, header[is_named])]
     check_names(names)
     return names, rows.loc[:, is_named].reset_index(drop=True)
+
+
+def _header(cells: Any) -> dict[int, str]:
+    """Return the names of columns by their places, as far as the first row that is not empty has them."""
+    rows = cells.dropna(how="all")
+    return {} if rows.empty else {place: _name(cell) for place, cell in rows.iloc[0].dropna().items()}
 
 
 def _name(cell: object) -> str:

@@ -1,0 +1,83 @@
+"""Formulas of a workbook that no program has computed: libraries write them without a value, and cells read empty."""
+
+from __future__ import annotations
+
+import re
+from typing import IO, Any
+from xml.etree.ElementTree import iterparse
+from zipfile import ZipFile
+
+from syntabula._extras import require
+from syntabula.errors import DataError
+from syntabula.table.schema.schema import columns_listed
+
+_SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_READ_AT_ONCE = 2**20
+_LONGEST_TAG = 64
+_FORMULA = re.compile(rb"<(\w+:)?f[\s/>]")
+"""The tag of a formula. Most sheets have none, and are read no second time cell by cell."""
+
+
+def check_computed(place: str, part: str, names: dict[int, str]) -> None:
+    """Refuse a sheet with formulas that were never computed.
+
+    A column would come out empty, in all rows or in those that were added last, though it looks filled where it is
+    opened.
+
+    Args:
+        place: Path of the workbook.
+        part: Name of the sheet's part in its archive.
+        names: Names of columns by their places in the sheet, from 0.
+
+    Raises:
+        DataError: If there are any; the message names columns, by letters where they have no name.
+    """
+    with ZipFile(place) as archive:
+        with archive.open(part.lstrip("/")) as sheet:
+            if not _has_formulas(sheet):
+                return
+        with archive.open(part.lstrip("/")) as sheet:
+            places = sorted(_uncomputed(sheet))
+    if not places:
+        return
+    letters = require("openpyxl.utils", "excel").get_column_letter
+    named = [names[column] for column in places if column in names]
+    where = columns_listed(named) if named else f"column {letters(places[0] + 1)} of the sheet"
+    raise DataError(
+        f"{where}: the workbook holds formulas here without their values, as no program has computed them since they "
+        "were written. Open it in Excel or LibreOffice and save it there, or save its sheet as CSV"
+    )
+
+
+def _has_formulas(sheet: IO[bytes]) -> bool:
+    """Return whether a sheet has formulas; it is read a part at a time."""
+    before = b""
+    while part := sheet.read(_READ_AT_ONCE):
+        if _FORMULA.search(before + part):
+            return True
+        before = part[-_LONGEST_TAG:]
+    return False
+
+
+def _uncomputed(sheet: IO[bytes]) -> set[int]:
+    """Return the places of columns in which a formula has no value.
+
+    A formula that comes to the empty text has an empty value, and its cell says that it is a text.
+    """
+    utils: Any = require("openpyxl.utils.cell", "excel")
+    found: set[int] = set()
+    column = -1
+    for _, element in iterparse(sheet):
+        if element.tag == _SPACE + "row":
+            column = -1
+            element.clear()
+        elif element.tag == _SPACE + "c":
+            # Some programs leave out where a cell is: beside the one before it.
+            at = element.get("r")
+            column = column + 1 if at is None else utils.coordinate_to_tuple(at)[1] - 1
+            value = element.find(_SPACE + "v")
+            is_known = value is not None and (bool(value.text) or element.get("t") == "str")
+            if element.find(_SPACE + "f") is not None and not is_known:
+                found.add(column)
+            element.clear()
+    return found
