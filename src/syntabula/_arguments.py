@@ -223,3 +223,16 @@ def shown(value: object) -> str:
         # Python refuses to write integers of thousands of digits.
         return "an integer of thousands of digits"
     return written if len(written) <= _MOST_SHOWN else f"{written[:_MOST_SHOWN]}..."
+
+
+_CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
+
+
+def check_cliques(cliques: object) -> None:
+    """Refuse anything but a sequence of sequences of names; raises ArgumentError."""
+    if not isinstance(cliques, Sequence) or isinstance(cliques, str):
+        raise refusal("cliques", _CLIQUES, cliques)
+    for clique in cliques:
+        names = clique if isinstance(clique, Sequence) else [None]
+        if isinstance(clique, str) or not all(isinstance(column, str) for column in names):
+            raise refusal("cliques", _CLIQUES, clique)

@@ -680,6 +680,16 @@ class TestColumnsWithoutInformation:
         assert "'note'" in ran.err
         assert json.loads(ran.out)["lost_columns"] == ["note"]
 
+    def test_empty_columns_are_named_as_such(self, folder, run):
+        rows = pandas.DataFrame({"sort": ["a", "b"] * 200, "none": [None] * 400})
+        rows.to_csv(folder / "gaps.csv", index=False)
+
+        ran = run("synth", "gaps.csv", "-o", "out.csv", "--epsilon", "inf", "--json", "-m", "independent")
+
+        assert "1 of 2 columns hold no values, or one in fewer than a hundred rows: 'none'" in ran.err
+        assert "carry no information" not in ran.err
+        assert json.loads(ran.out)["blank_columns"] == ["none"]
+
     @pytest.mark.thorough
     def test_it_names_columns_that_hold_other_in_many_rows_too(self, folder, run):
         rows = [{"code": "common" if i % 2 else f"kind {i % 996}", "sort": "ab"[i % 2]} for i in range(3_000)]

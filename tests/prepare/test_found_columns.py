@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow
 import pyarrow as pa
 import pytest
 
@@ -232,3 +234,49 @@ class TestWithoutPrivacy:
             "2 columns ('said', 'day'), each: it holds no values, so synthetic rows hold none either"
         ]
         assert release.sample(20)[["day", "said"]].isna().all(axis=None)
+
+    @pytest.mark.parametrize("dtype", ["boolean", "category"])
+    def test_so_is_one_of_any_kind(self, dtype: str) -> None:
+        frame = self.frame()[["age", "sort"]].assign(none=pd.Series([None] * 300, dtype=dtype))
+
+        with pytest.warns(DomainWarning, match="column 'none': it holds no values, so"):
+            release = st.Independent(epsilon=math.inf, seed=0).fit(frame)
+
+        drawn = release.sample(20)["none"]
+        assert drawn.isna().all()
+        assert drawn.dtype == dtype
+
+    def test_a_budget_does_not_tell_whether_a_column_is_empty_but_what_came_out_does(self) -> None:
+        frame = pd.concat([self.frame()[["age", "sort"]]] * 10, ignore_index=True)
+        frame["said"] = pd.Series([None] * 3_000, dtype="str")
+
+        with pytest.warns(
+            DomainWarning, match="so values, if there are any, are replaced by running numbers"
+        ):
+            release = st.Independent(epsilon=10.0, seed=0).fit(frame)
+
+        assert "the values are keys, or there are none: they" in " ".join(release.privacy.text().split())
+        # The noise of the count has a standard deviation below 2, a fifteenth of what is told as hardly any row.
+        assert release.blank_columns() == ["said"]
+
+
+@pytest.mark.filterwarnings("ignore:column 'sort'")
+def test_a_type_that_holds_no_values_comes_out_without_any_and_is_said_to_hold_none() -> None:
+    sort = ["a", "b"] * 150
+    tables = (
+        pyarrow.table({"sort": sort, "none": pyarrow.nulls(300)}),
+        polars.DataFrame({"sort": sort, "none": [None] * 300}),
+        pd.DataFrame({"sort": sort, "none": pd.Series([None] * 300, dtype=pd.ArrowDtype(pyarrow.null()))}),
+    )
+    for table in tables:
+        with pytest.warns(DomainWarning, match="column 'none': it holds no values, so"):
+            # The budget is so small that noise would fill many cells.
+            release = st.Independent(epsilon=0.5, seed=0).fit(table)
+
+        drawn = release.sample(50, seed=1)["none"]
+
+        if isinstance(table, pyarrow.Table):
+            assert (drawn.null_count, drawn.type) == (50, pyarrow.null())
+        else:
+            assert drawn.dtype == table["none"].dtype
+            assert (drawn.isna().sum() if isinstance(table, pd.DataFrame) else drawn.null_count()) == 50

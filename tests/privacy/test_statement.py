@@ -516,7 +516,7 @@ def test_texts_whose_categories_noise_hides_are_named_with_what_to_do() -> None:
     hidden = statement(made_anew=("name", "town"))
 
     text = " ".join(hidden.text().split())
-    assert "For name, town, noise hides every category, or the values are keys" in text
+    assert "For name, town, noise hides every category, the values are keys, or there are none: they" in text
     assert "state the categories in a schema" in text
     assert "running numbers" not in statement().text()
     assert hidden.is_private

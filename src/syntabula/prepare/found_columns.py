@@ -16,6 +16,7 @@ from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.prepare.written_keys import are_written
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
+from syntabula.table.frames.conform import is_null
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -113,8 +114,8 @@ def find_columns(
     anew = [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels]
     patterned = [n for n in anew if _has_pattern(columns[n])]
     numbered = [n for n in anew if n not in patterned]
-    # What a column without values holds is not to be told under a budget.
-    empty = [n for n in numbered if exact and not _n_present(table[n])]
+    # Under a budget, whether a column holds values is told by nothing but its type.
+    empty = [n for n in columns if is_null(table[n].physical) or (exact and not _n_present(table[n]))]
     numbered = [n for n in numbered if n not in empty]
     if exact:
         warn_of_hidden(
@@ -139,10 +140,10 @@ def find_columns(
         )
         warn_of_hidden(
             numbered,
-            "hardly any category is frequent enough to be found at this budget, so values are replaced by running "
-            "numbers; to learn the categories, declare them in a schema (`others: find` leaves the other columns to be "
-            "found), or raise epsilon or the share of preprocessing; for keys in their own form, declare {kind: "
-            "identifier} with a pattern",
+            "hardly any category is frequent enough to be found at this budget, so values, if there are any, are "
+            "replaced by running numbers; to learn the categories, declare them in a schema (`others: find` leaves the "
+            "other columns to be found), or raise epsilon or the share of preprocessing; for keys in their own form, "
+            "declare {kind: identifier} with a pattern",
         )
     columns |= {name: hidden_domain(table[name].physical) for name in hidden}
     # Where noise hides how a column writes missing cells, it does as most of the others.
@@ -154,12 +155,11 @@ def find_columns(
         columns[name] = with_missing_text(column, physical)
     if exact and len(empty) + len(hidden) == len(table):
         raise PrivateDomainError("the table holds no values, so there is nothing to learn; give it rows")
-    if exact:
-        warn_of_hidden(
-            [*empty, *hidden],
-            "it holds no values, so synthetic rows hold none either; leave the column out, or declare it in a schema",
-        )
-    else:
+    warn_of_hidden(
+        [*empty, *(hidden if exact else ())],
+        "it holds no values, so synthetic rows hold none either; leave the column out, or declare it in a schema",
+    )
+    if not exact:
         for value, of_numbers in (("0", True), ("1970-01-01", False)):
             warn_of_hidden(
                 [name for name in hidden if isinstance(columns[name], Numeric) == of_numbers],

@@ -223,10 +223,11 @@ def _public(statement: StatementFacts) -> list[str]:
         )
     anew = statement.made_anew
     if anew:
-        why = "the values" if exact else "noise hides every category, or the values"
+        hides = "the values are keys, or there are none"
+        why = hides if exact else f"noise hides every category, {hides}"
         more = "" if exact else ", or raise epsilon or the share of preprocessing"
         lines += _wrapped(
-            f"For {', '.join(anew)}, {why} are keys: they are made anew, and only the number of missing cells, how many "
+            f"For {', '.join(anew)}, {why}: they are made anew, and only the number of missing cells, how many "
             f"keys differ and, where most have one, the form of keys was learned. To learn more, state the categories "
             f"in a schema{more}."
         )

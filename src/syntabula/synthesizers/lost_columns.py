@@ -30,6 +30,9 @@ _NEARLY_ALL = 0.9
 _MUCH_OTHER = 0.2
 """Part of the rows that hold "other", from which on a user is told of it."""
 
+_HARDLY_ANY = 0.01
+"""Part of the rows with a value, below which a user is told that a column is empty or nearly so."""
+
 _NEVER = 1e-9
 """Part of the rows that a category has at most which never comes out."""
 
@@ -63,6 +66,11 @@ class FoundColumns:
         """
         found = [name for name, column in self.columns.items() if is_lost(column, self._drawn[name])]
         return found + [name for name in self._declared if n_values(self._drawn[name]) <= 1]
+
+    @property
+    def blank(self) -> list[str]:
+        """The found columns in which hardly any row holds a value; of an empty one, noise may leave a few."""
+        return [name for name in self.columns if self._drawn[name].missing.mean() > 1 - _HARDLY_ANY]
 
     @property
     def _declared(self) -> list[str]:

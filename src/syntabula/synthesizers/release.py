@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from syntabula._arguments import count, refusal
+from syntabula._arguments import check_cliques, count
 from syntabula._arguments import path as file_path
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from syntabula.synthesizers.lost_columns import FoundColumns
     from syntabula.table.files.row_parts import RowPart
     from syntabula.table.rules.row_rules import RowRules
-
-_CLIQUES = "a list of tuples of column names, such as [('age',), ('age', 'sex')]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -318,6 +316,10 @@ class Release:
         """Return the columns of numbers, days and times of which little more than bounds came out."""
         return self._found.coarse
 
+    def blank_columns(self) -> list[str]:
+        """Return the found columns that hold a value in fewer than one row of a hundred, or in none."""
+        return self._found.blank
+
     @cached_property
     def _found(self) -> FoundColumns:
         from syntabula.synthesizers.lost_columns import FoundColumns
@@ -342,12 +344,7 @@ class Release:
             ArgumentError: If a clique is not a tuple or list of names, or the method's model answers no marginals.
             SchemaError: If there is no such column.
         """
-        if not isinstance(cliques, Sequence) or isinstance(cliques, str):
-            raise refusal("cliques", _CLIQUES, cliques)
-        for clique in cliques:
-            names = clique if isinstance(clique, Sequence) else [None]
-            if isinstance(clique, str) or not all(isinstance(column, str) for column in names):
-                raise refusal("cliques", _CLIQUES, clique)
+        check_cliques(cliques)
         answers = getattr(self.model, "marginals", None)
         if answers is None:
             raise ArgumentError(

@@ -105,7 +105,7 @@ def synth(
                 rescue.saved = save
             # These are judged by rows that are drawn, which may fail as well.
             lost, coarse, others = release.lost_columns(), release.coarse_columns(), release.other_columns()
-            empty = release.empty_categories()
+            empty, blank = release.empty_categories(), release.blank_columns()
             with writing(out) as temporary:
                 drawn = release.sample_to(temporary, rows, seed=seed)
             if statement is not None:
@@ -125,6 +125,7 @@ def synth(
         "rows": drawn,
         "release": None if save is None else str(save),
         "lost_columns": lost,
+        "blank_columns": blank,
         "coarse_columns": coarse,
         "other_columns": others,
         "empty_categories": empty,
@@ -135,7 +136,13 @@ def synth(
         console.note(
             _of_others([name for name in release.schema if name not in schema], request.observed, release)
         )
-    for sentence in (*_of_poor(lost, coarse, release), *_of_rare(others), *_of_empty(empty, release)):
+    poor = [name for name in lost if name not in blank]
+    for sentence in (
+        *_of_blank(blank, release),
+        *_of_poor(poor, coarse, release),
+        *_of_rare(others),
+        *_of_empty(empty, release),
+    ):
         console.note(f"note: {sentence}")
     console.note(f"wrote {drawn} rows to {out}" + (f" and the release to {save}" if save else ""))
 
@@ -210,6 +217,17 @@ def _of_others(names: list[str], observed: bool, release: Release) -> str:
     how = "read off the table" if observed else found
     columns = "column" if len(names) == 1 else f"{len(names)} columns"
     return f"note: domains not in the schema were {how}: {columns} {shown}"
+
+
+def _of_blank(blank: list[str], release: Release) -> Iterator[str]:
+    """Say which columns are empty, or nearly, as they were in the table so far as noise lets that be told."""
+    if not blank:
+        return
+    noise = "" if release.privacy.budget.currency == "none" else "; of an empty one, noise may leave a few"
+    yield (
+        f"{len(blank)} of {len(release.schema.columns)} columns hold no values, or one in fewer than a hundred rows: "
+        f"{_shown(blank)}{noise}; leave them out, or declare them in a schema"
+    )
 
 
 def _of_poor(lost: list[str], coarse: list[str], release: Release) -> Iterator[str]:

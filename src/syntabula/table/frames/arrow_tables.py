@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from syntabula._extras import require
 from syntabula.table.files.pieces import drained, release_each
-from syntabula.table.frames.conform import as_integers
+from syntabula.table.frames.conform import as_integers, is_null
 from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects
 from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts, parts_of
 
@@ -137,6 +137,8 @@ def make_array(column: RawColumn, categories: Sequence[Any] | None = None) -> An
         categories: Its categories in order, for a dictionary that ranks them; None if they are not known.
     """
     pa = require("pyarrow", "arrow")
+    if is_null(column.physical):
+        return pa.nulls(column.missing.size)
     plain = _plain_array(column)
     target = parse_type(column.physical.name)
     if target is None or target == plain.type:

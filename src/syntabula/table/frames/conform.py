@@ -123,6 +123,11 @@ def _written_as(physical: PhysicalType, column: Column, *, without_days: bool) -
     return replace(physical, format=column.stored.format, scale=column.stored.scale)
 
 
+def is_null(physical: PhysicalType) -> bool:
+    """Return whether no cell of a type can hold a value, as in Arrow's and polars' type of columns without any."""
+    return physical.name.removesuffix("[pyarrow]").lower() == "null"
+
+
 def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
     """Return a column with the physical type of the original.
 
@@ -132,10 +137,13 @@ def conform(column: RawColumn, physical: PhysicalType | None) -> RawColumn:
 
     Returns:
         The column with the type `physical`, or unchanged if that type cannot hold its values, such as fractions in an
-        integer type. A number with a fixed number of decimals becomes exactly that decimal.
+        integer type. A number with a fixed number of decimals becomes exactly that decimal. In a type without values all
+        cells are missing: what noise would put there no cell of the original can have held.
     """
     if physical is None:
         return column
+    if is_null(physical):
+        return RawColumn(column.cells, np.ones_like(column.missing), physical)
     cells = _converted(column, physical)
     if cells is None:
         return column

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._extras import require
-from syntabula.table.frames.conform import as_integers, held_unit
+from syntabula.table.frames.conform import as_integers, held_unit, is_null
 from syntabula.table.frames.object_columns import in_microseconds, object_array, to_objects, whole_decimals
 from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts, slices
 
@@ -127,6 +127,8 @@ def _gaps(series: Any, column: RawColumn) -> Any:
 
 def _text_type(column: RawColumn, categories: Sequence[Any] | None) -> Any:
     polars = require("polars", "polars")
+    if is_null(column.physical):
+        return polars.Null
     if column.physical.name == "Enum":
         present = sorted(set(column.values[~column.missing].tolist()))
         known = list(categories) if categories is not None else []
