@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import TypeVar
 
 from syntabula.table.schema.columns import Categorical
+
+Label = TypeVar("Label", str, float)
 
 MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -36,7 +39,7 @@ _CODE = re.compile(r"0|0*[1-9][0-9]{0,3}")
 _GRADE = re.compile(r"[A-Z][0-9]")
 
 
-def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tuple[str, ...]:
+def with_known_labels(found: Collection[str], order: Sequence[str | int | float] = ()) -> tuple[str, ...]:
     """Return released categories together with those that the same column is known to have, in order.
 
     Categories are found one by one, each above a threshold, so that a small table shows eight of twelve months. The other
@@ -68,8 +71,13 @@ def with_known_labels(found: Collection[str], order: Sequence[str] = ()) -> tupl
     if len(known) >= LEAST_STATES and known <= {*STATES}:
         known |= {*STATES}
     every = known | _codes_up_to(found) | _grades_up_to(found)
+    return in_order(every, order)
+
+
+def in_order(labels: Iterable[Label], order: Sequence[str | int | float]) -> tuple[Label, ...]:
+    """Return categories in the order in which a type ranks them, and any that it lacks behind them, by their own."""
     places = {label: place for place, label in enumerate(order)}
-    return tuple(sorted(every, key=lambda label: (places.get(label, len(places)), label)))
+    return tuple(sorted(labels, key=lambda label: (places.get(label, len(places)), label)))
 
 
 def open_categorical(labels: tuple[str, ...], *, nullable: bool) -> Categorical:

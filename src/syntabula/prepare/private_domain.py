@@ -17,7 +17,7 @@ from syntabula.prepare.found_keys import REPEATS_SHARE, SHAPES_SHARE, pattern_of
 from syntabula.prepare.found_labels import FoundCategories, exact_key, extract_categories, is_unicode
 from syntabula.prepare.found_levels import extract_level
 from syntabula.prepare.found_missing import with_missing
-from syntabula.prepare.known_labels import open_categorical, with_known_labels
+from syntabula.prepare.known_labels import in_order, open_categorical, with_known_labels
 from syntabula.prepare.number_search import LEVEL_SHARE, NumberSearch
 from syntabula.prepare.searched import SearchedColumn, WholeColumn
 from syntabula.privacy.doors.labels import CellText, LabelCurator
@@ -191,7 +191,8 @@ class _Search(NumberSearch):
         if not found.labels:
             return Identifier(integer=True, nullable=found.has_missing, provenance="private")
         read = int if self.raw.physical.kind == "integer" else float
-        return Categorical(tuple(sorted(map(read, found.labels))), nullable=True, provenance="private")
+        labels = in_order(map(read, found.labels), self.raw.physical.order)
+        return Categorical(labels, nullable=True, provenance="private")
 
     def _labels(self, label: Callable[[Any], CellText]) -> LabelCurator:
         counts: Counter[CellText] = Counter()

@@ -266,6 +266,9 @@ def _draft_column(name: str, raw: RawColumn) -> tuple[Column, str | None]:
             return drafted_text(raw)
         case "integer":
             column, inner = _whole(name, values, nullable)
+            if raw.physical.order and isinstance(column, Categorical):
+                held = {*column.categories}
+                column = replace(column, categories=tuple(x for x in raw.physical.order if x in held))
             return column, inner or note_of_open(raw.physical, values)
         case "float":
             column, inner = _real(name, values, nullable)

@@ -132,7 +132,7 @@ class PhysicalType:
         scale: Decimal places of a decimal, or of what a format writes.
         format: How text writes its values, as `format` of a schema says; None for the usual form.
         years: First and last year that years of two digits should mean, if possible; None if that is unknown.
-        order: Texts in the order in which the type itself ranks them; none if it does not.
+        order: Texts, or numbers that are labels, in the order in which the type itself ranks them; none if it does not.
         missing_as: Text by which a text file writes a missing cell.
         missing_value: Value that stands for a missing cell where values are stored as such, in the units of raw columns.
         is_complete: Whether no cell of this type can be missing, as in the integers and flags of numpy.
@@ -144,7 +144,7 @@ class PhysicalType:
     scale: int | None = None
     format: str | None = None
     years: tuple[int, int] | None = field(default=None, repr=False, compare=False)
-    order: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    order: tuple[str | int | float, ...] = field(default=(), repr=False, compare=False)
     missing_as: str | None = field(default=None, compare=False)
     missing_value: int | float | None = field(default=None, compare=False)
     is_complete: bool = field(default=False, repr=False, compare=False)

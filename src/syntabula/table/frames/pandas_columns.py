@@ -110,10 +110,12 @@ def _read_categories(name: str, series: Any) -> RawColumn:
     unreadable = labels.missing[label] & ~missing
     marked = unreadable if unreadable.any() else None
     column = RawColumn(labels.cells[label], missing | unreadable, labels.physical, marked)
-    # Categories are found in their order, and so come out in it, only where they are texts.
-    if not series.dtype.ordered or labels.physical.kind != "text":
+    # Categories are found in their order, and so come out in it, only where they are texts or numbers.
+    if not series.dtype.ordered or labels.physical.kind not in ("text", "integer", "float"):
         return _renamed(column, "category")
-    ranked = tuple(text for text, gap in zip(labels.values.tolist(), labels.missing, strict=True) if not gap)
+    ranked = tuple(
+        label for label, gap in zip(labels.values.tolist(), labels.missing, strict=True) if not gap
+    )
     renamed = _renamed(column, "category[ordered]")
     return replace(renamed, physical=replace(renamed.physical, order=ranked))
 

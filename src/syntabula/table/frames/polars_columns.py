@@ -42,7 +42,8 @@ def read_series(series: Any) -> RawColumn:
         ranked = dtype.categories.to_list()
         physical = PhysicalType("text", printed, order=tuple(ranked))
         return RawColumn(RepeatedTexts.placed(ranked, _physical(series)), missing, physical)
-    if dtype in (polars.String, polars.Categorical, polars.Null):
+    # Categories with a name of their own equal no other type.
+    if dtype in (polars.String, polars.Null) or isinstance(dtype, polars.Categorical):
         return RawColumn(_texts(series.cast(polars.String)), missing, PhysicalType("text", printed))
     if dtype == polars.Date:
         return RawColumn(_physical(series), missing, PhysicalType("date", printed))
