@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import syntabula
-from syntabula.errors import ArgumentError, PrivacyWarning
+from syntabula.errors import ArgumentError, DataError, PrivacyWarning
 from syntabula.metrics import compare
 from syntabula.metrics.utility.efficacy import Efficacy
 from syntabula.report.groups import FEWEST_ROWS, equal_shares, equal_widths
@@ -212,6 +212,37 @@ class TestTablesAtTheEdge:
     def test_an_unknown_plane_is_refused(self):
         with pytest.raises(ArgumentError, match="plane must be one of 'pca', 'tsne'; got 'umap'"):
             report(people(9, 1), people(9, 1), plane="umap")
+
+
+class TestTablesOfPersons:
+    """A page divides the table into halves that share no person, so every row must be of one, and these several."""
+
+    SCHEMA = syntabula.Schema(
+        {"person": syntabula.Identifier()}, others="find", unit="person", rows_per_unit=2
+    )
+
+    def table(self, persons: list[str | None]) -> pd.DataFrame:
+        return people(len(persons), 1).assign(person=persons)
+
+    def test_one_person_is_refused_with_what_the_page_needs(self):
+        table = self.table(["canary"] * 60)
+
+        with pytest.raises(ArgumentError, match="one value of 'person', the unit; a report") as refused:
+            report(table, table, schema=self.SCHEMA)
+
+        assert "canary" not in str(refused.value)
+        assert "schema without `unit`" in str(refused.value)
+
+    def test_rows_of_nobody_are_refused_without_a_word_of_a_guarantee_which_no_page_has(self):
+        table = self.table([None, *(f"canary {i // 2}" for i in range(59))])
+
+        with pytest.raises(
+            DataError, match="'person' names the unit, but has cells that are empty"
+        ) as refused:
+            report(table, table, schema=self.SCHEMA)
+
+        assert "guarantee" not in str(refused.value)
+        assert "or give a schema without `unit`, so that each row counts for itself" in str(refused.value)
 
 
 class TestResults:

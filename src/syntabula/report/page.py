@@ -166,6 +166,12 @@ def make_report(
     tables = compare(original, synthetic, holdout=holdout, target=target, schema=kinds)
     if tables.real.n_rows < 2:
         raise ArgumentError("the real table has a single row; a report needs two or more")
+    if tables.real.units is not None and not tables.real.units.any():
+        assert kinds.unit is not None
+        raise ArgumentError(
+            f"all rows of the real table have one value of {kinds.unit!r}, the unit; a report compares halves of the "
+            "table without a unit in common, so it needs two or more. Give a schema without `unit` to compare single rows"
+        )
     if loaded is not None and set(loaded.schema.columns) != {*tables.columns, *tables.left_out}:
         raise ArgumentError(
             "the release has different columns than the tables; give the one that the synthetic table was drawn from"

@@ -15,7 +15,16 @@ from syntabula.table.schema.schema import Schema
 Rows = NDArray[np.intp]
 
 
-def unit_keys(raw: RawColumn, schema: Schema) -> tuple[Rows, list[str]]:
+_OF_FITS = (
+    "or leave their rows out. This failure depends on the data and is not covered by the privacy guarantee"
+)
+_OF_SCORES = (
+    "leave their rows out, or give a schema without `unit`, so that each row counts for itself: rows of one unit are "
+    "kept together wherever the table is divided"
+)
+
+
+def unit_keys(raw: RawColumn, schema: Schema, *, remedy: str = _OF_FITS) -> tuple[Rows, list[str]]:
     """Return each row's unit as a position [rows] among the keys, and each key once.
 
     Keys are equal if their texts in a file are: one cell may make a library store all keys in another type, which
@@ -24,6 +33,7 @@ def unit_keys(raw: RawColumn, schema: Schema) -> tuple[Rows, list[str]]:
     Args:
         raw: The column that names units.
         schema: Names this column as its unit.
+        remedy: What else than filling empty cells helps, as the error says it.
 
     Raises:
         DataError: If a row does not say whom it is about. That depends on the data, and the guarantee does not cover it.
@@ -34,7 +44,7 @@ def unit_keys(raw: RawColumn, schema: Schema) -> tuple[Rows, list[str]]:
     if raw.missing.any() or any(text is None or not text.strip() for text in texts):
         raise DataError(
             f"column {schema.unit!r} names the unit, but has cells that are empty or cannot be read as a key; fill "
-            "them, or leave their rows out. This failure depends on the data and is not covered by the privacy guarantee"
+            f"them, {remedy}"
         )
     keys = {text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text))}
     numbers = np.fromiter((keys[text] for text in texts if text), np.intp, count=len(texts))
@@ -50,7 +60,7 @@ def units_of_rows(table: RawTable, schema: Schema | None) -> Rows | None:
     """
     if schema is None or schema.unit is None:
         return None
-    return unit_keys(_unit_column(table, schema.unit), schema)[0]
+    return unit_keys(_unit_column(table, schema.unit), schema, remedy=_OF_SCORES)[0]
 
 
 def warn_of_shared_units(tables: dict[str, RawTable], schema: Schema | None) -> None:
@@ -63,7 +73,9 @@ def warn_of_shared_units(tables: dict[str, RawTable], schema: Schema | None) -> 
     if schema is None or schema.unit is None:
         return
     unit = schema.unit
-    first, second = (set(unit_keys(_unit_column(table, unit), schema)[1]) for table in tables.values())
+    first, second = (
+        set(unit_keys(_unit_column(table, unit), schema, remedy=_OF_SCORES)[1]) for table in tables.values()
+    )
     if not first.isdisjoint(second):
         here, there = tables
         warn_caller(
@@ -105,7 +117,10 @@ def parted(n_first: int, n_rows: int, units: Rows | None, rng: np.random.Generat
     if units is not None:
         ends = np.flatnonzero(np.diff(units[rows])) + 1
         if not ends.size:
-            raise DataError("all rows are of one unit, so that they cannot be split; at least two are needed")
+            raise DataError(
+                "all rows are of one unit, so that they cannot be split; at least two are needed, or a schema without "
+                "`unit`"
+            )
         n_first = int(ends[np.abs(ends - n_first).argmin()])
     return rows[:n_first], rows[n_first:]
 
