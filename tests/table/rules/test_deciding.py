@@ -23,6 +23,7 @@ SIGNS = {
     ">=": operator.ge,
 }
 MOST_ROWS = 300_000
+CONSTANTS = ["0", "1", "2.3", "1.25"]
 
 
 def some_number(rng):
@@ -38,6 +39,14 @@ def some_number(rng):
         return Numeric(begin, begin + int(rng.integers(0, 60)) * 10.0**-places, decimals=places)
     step = float(rng.choice([0.25, 0.3, 0.05, 1.5, 2.5, 0.07]))
     return Numeric(low + 0.05, round(low + 0.05 + float(rng.uniform(step, 14 * step)), 3), step=step)
+
+
+def some_number_or_real(rng):
+    """Return a column that has no grid in two of five cases; its bounds may be values of a grid, or not, or one."""
+    if rng.random() < 0.6:
+        return some_number(rng)
+    low = float(rng.choice([-3.0, 0.1, 0.123, 1.0, 2.3]))
+    return Numeric(low, low + float(rng.choice([0.0, 0.01, 0.5, 3.0, 8.3])))
 
 
 def some_time(rng):
@@ -56,7 +65,13 @@ def some_columns(rng, make):
     """Return columns of which brute force can try all rows, and their values as arrays that broadcast."""
     while True:
         columns = {name: make(rng) for name in "abcd"[: rng.integers(2, 5)]}
-        values = [values_of(column) for column in columns.values()]
+        on_grid = {name: values_of(column) for name, column in columns.items() if column.grid() is not None}
+        reals = [column for name, column in columns.items() if name not in on_grid]
+        marks = np.concatenate([*on_grid.values(), [float(c) for c in CONSTANTS], *map(ends, reals)])
+        values = [
+            on_grid[name] if name in on_grid else reals_within(column, marks, len(reals))
+            for name, column in columns.items()
+        ]
         if np.prod([v.size for v in values]) <= MOST_ROWS:
             return columns, dict(zip(columns, np.meshgrid(*values, indexing="ij", sparse=True), strict=True))
 
@@ -65,6 +80,23 @@ def values_of(column):
     lower, upper, _ = column.span()
     values, _ = column.values(np.arange(lower, upper + 1))
     return values * DAY if isinstance(column, Date) else values
+
+
+def ends(column):
+    return np.array(column.span()[:2], dtype=np.float64)
+
+
+def reals_within(column, marks, between):
+    """Return all marks within the bounds of a column without a grid, and so many values between any two of them.
+
+    Whether comparisons with marks and among so many columns hold depends on no more than where each value is among the
+    marks, and in which order those between the same two are.
+    """
+    lower, upper = ends(column)
+    held = np.unique(marks[(marks >= lower) & (marks <= upper)])
+    parts = np.arange(1, between + 1) / (between + 1)
+    inner = held[:-1, None] + np.diff(held)[:, None] * parts
+    return np.unique(np.concatenate([held, inner.ravel()]))
 
 
 def some_orders(rng, columns, values):
@@ -86,7 +118,7 @@ def some_orders(rng, columns, values):
 
 def some_comparisons(rng, columns, values):
     """Return conditions, of which some compare with a constant, and which rows satisfy them."""
-    constants = ["0", "1", "2.3", "1.25"] if all(isinstance(c, Numeric) for c in columns.values()) else []
+    constants = CONSTANTS if all(isinstance(c, Numeric) for c in columns.values()) else []
     required, held = [], np.ones((), np.bool_)
     for _ in range(rng.integers(1, 4)):
         parts, either = [], np.zeros((), np.bool_)
@@ -98,6 +130,28 @@ def some_comparisons(rng, columns, values):
             either = either | SIGNS[sign](values[first], values[other] if other in values else float(other))
         required.append(" or ".join(parts))
         held = held & either
+    return {"require": required}, held
+
+
+def some_real(rng):
+    """Return a column without a grid, in a few narrow ranges; one column in three has whole numbers."""
+    if rng.random() < 1 / 3:
+        low = int(rng.integers(0, 2))
+        return Numeric(low, low + int(rng.integers(1, 3)), integer=True)
+    low = float(rng.choice([0.0, 0.5, 1.0]))
+    return Numeric(low, low + float(rng.choice([0.5, 1.0])))
+
+
+def some_strict_comparisons(rng, columns, values):
+    """Return conditions without equality, which hold between values of grids alone where several columns are."""
+    names, required, held = [*columns], [], np.ones((), np.bool_)
+    for _ in range(rng.integers(3, 7)):
+        first, other = (str(name) for name in rng.choice([*names, "0", "1", "1.25"], 2, replace=False))
+        if first not in values and other not in values:
+            continue
+        sides = [values[name] if name in values else float(name) for name in (first, other)]
+        required.append(f"{first} < {other}" if first in values else f"{other} > {first}")
+        held = held & (sides[0] < sides[1])
     return {"require": required}, held
 
 
@@ -115,20 +169,25 @@ def check(make, some_rules, seeds):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("make", [some_number, some_time])
+@pytest.mark.parametrize("make", [some_number, some_number_or_real, some_time])
 def test_orders_are_refused_exactly_if_no_row_is_in_them(make):
     check(make, some_orders, range(80))
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("make", [some_number, some_time])
+@pytest.mark.parametrize("make", [some_number, some_number_or_real, some_time])
 def test_comparisons_are_refused_exactly_if_no_row_satisfies_them(make):
     check(make, some_comparisons, range(8))
 
 
+@pytest.mark.filterwarnings("error")
+def test_strict_comparisons_of_numbers_without_a_grid_are_refused_exactly_if_no_row_satisfies_them():
+    check(some_real, some_strict_comparisons, range(150))
+
+
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("make", [some_number, some_time])
+@pytest.mark.parametrize("make", [some_number, some_number_or_real, some_time])
 def test_more_comparisons_are_refused_exactly_if_no_row_satisfies_them(make):
     check(make, some_comparisons, range(8, 60))
 
