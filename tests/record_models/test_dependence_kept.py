@@ -12,7 +12,12 @@ import pytest
 import syntabula as st
 from syntabula.errors import TrainingWarning
 from syntabula.marginals.domain import Domain, EncodedTable
-from syntabula.record_models.dependence_kept import dependence_kept, warn_if_nothing_learned
+from syntabula.marginals.fourier import FourierFeatures, draw_features
+from syntabula.record_models.dependence_kept import (
+    dependence_kept,
+    features_kept,
+    warn_if_nothing_learned,
+)
 from syntabula.record_models.loop import Training
 from syntabula.record_models.population import EvolvedRows
 
@@ -96,3 +101,48 @@ class TestWarning:
 
         with pytest.warns(TrainingWarning, match="next to nothing of what columns tell of each other"):
             st.ARGN(epsilon=math.inf, seed=0, training=Training(learning_rate=1.0)).fit(frame)
+
+
+def features_of(real: EncodedTable) -> tuple[FourierFeatures, np.ndarray]:
+    """Return waves over pairs of columns, and their sums over some rows."""
+    features = draw_features(DOMAIN, counts(real), most=150, columns=2, rng=np.random.default_rng(0))
+    waves = [
+        np.exp(1j * sum(a[real.column(c)] for c, a in zip(clique, angles, strict=True))).sum(0)
+        for clique, angles in features.blocks()
+    ]
+    return features, np.stack([np.real(waves), np.imag(waves)], axis=-1).ravel()
+
+
+class TestPartOfMeanFeatures:
+    # The part has a standard deviation of .006 of rows like the table's, and of .02 of others, whose mean is .01 where
+    # columns are independent: at five of them and more, false alarms are below 1e-6.
+    def test_is_all_of_rows_like_the_tables_and_none_of_independent_columns(self) -> None:
+        real = table()
+        features, sums = features_of(real)
+        kept = [
+            features_kept(model(table(seed=1, dependent=part)), features, sums, counts(real))
+            for part in (1.0, 0.5, 0.0)
+        ]
+
+        assert kept[0] == pytest.approx(1, abs=0.1)
+        assert 0.3 < kept[1] < 0.7
+        assert kept[2] == pytest.approx(0.01, abs=0.1)
+
+    def test_is_all_where_the_table_shows_none(self) -> None:
+        real = table(dependent=0)
+        features, sums = features_of(real)
+
+        assert features_kept(model(table(seed=1, dependent=0)), features, sums, counts(real)) == 1
+
+    def test_of_a_generator_that_stayed_where_it_began_is_warned_of(self) -> None:
+        real = table()
+        frame = pd.DataFrame({c: real.column(c).astype(str) for c in DOMAIN.columns})
+        small = {"features": 150, "rows": 64, "units": 16}
+        method = st.DPMERF(epsilon=math.inf, seed=0)
+
+        with pytest.warns(TrainingWarning, match="next to nothing of what columns tell of each other"):
+            method.with_options(**small, steps=100, learning_rate=1e-6).fit(frame)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", TrainingWarning)
+            method.with_options(**small, steps=200, learning_rate=1e-2).fit(frame)
+            method.with_options(**small, steps=20, learning_rate=1e-6).fit(frame)

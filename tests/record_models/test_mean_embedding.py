@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from syntabula.errors import ArgumentError, ReleaseFileError
+import syntabula as st
+from syntabula.errors import ArgumentError, ReleaseFileError, TrainingError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import Measurement
+from syntabula.record_models import mean_embedding
 from syntabula.record_models.mean_embedding import MeanEmbedding
 
 pytest.importorskip("torch")
@@ -108,3 +112,17 @@ def test_cost_grows_with_steps_and_rows() -> None:
 def test_a_label_that_is_no_column_is_refused_before_anything_is_paid() -> None:
     with pytest.raises(ArgumentError, match="label names column 'c', which is not learned"):
         MeanEmbedding(label="c").training_cost(DOMAIN)
+
+
+def test_rows_that_are_no_distributions_any_more_are_a_training_that_diverged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.choice([*"abc"], (200, 3)), columns=[*"xyz"])
+    method = st.DPMERF(epsilon=math.inf, seed=0).with_options(features=60, rows=32, units=8, steps=2)
+    monkeypatch.setattr(mean_embedding, "_raked", lambda domain, table, counts: np.full_like(table, np.nan))
+
+    with pytest.raises(
+        TrainingError, match=r"no distributions any more; lower learning_rate, which is 0\.003"
+    ):
+        method.fit(frame)

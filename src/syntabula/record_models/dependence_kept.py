@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from syntabula.errors import TrainingWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
+from syntabula.marginals.fourier import FourierFeatures
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.record_models.astray import drawn_rows
@@ -18,10 +19,13 @@ _RECORDS, _ROWS, _GROUPS, _COLUMNS, _STRONGEST = 8192, 2048, 8, 64, 20
 _SHOWN, _LEAST = 0.3, 0.1
 """Sum of phi squared of the strongest pairs below which a table shows no dependence, and the part of it that rows are to
 hold at least. By chance the sum over 20 pairs of 2,048 independent rows is off by .02."""
+_SHOWN_BY_WAVES = 1e-3
+"""Mean square by which waves over several columns are off those of independent ones, beyond twice what chance makes of
+it, below which a table shows none. It was .004 to .023 for three tables, and below .0002 where columns were shuffled."""
 _CHANCE = 3.0
 """Deviations by chance beyond which pairs of few records are strong; the strongest of many pairs are some two beyond."""
-_FEWEST_STEPS = 500
-"""Who asks for fewer wants a trial."""
+_FEWEST_STEPS, _FEWEST_OF_MEANS = 500, 100
+"""Who asks for fewer wants a trial; trainings towards mean features take 400."""
 
 
 def dependence_kept(model: Model, table: EncodedTable, counts: Mapping[str, FloatArray]) -> float:
@@ -78,7 +82,64 @@ def warn_if_nothing_learned(
     """
     if steps is not None and steps < _FEWEST_STEPS:
         return
-    kept = dependence_kept(model, table, counts)
+    _warn_if_lost(dependence_kept(model, table, counts), learning_rate)
+
+
+def features_kept(
+    model: Model, features: FourierFeatures, sums: FloatArray, counts: Mapping[str, FloatArray]
+) -> float:
+    """Return which part of the dependence that the records' mean features show a model's rows have.
+
+    Dependence is how far mean features are from those of independent columns with the same one-way marginals, beyond what
+    independent records have by chance.
+
+    Args:
+        model: A trained one.
+        features: The waves.
+        sums: Their exact sums over the records, as `FeatureCurator.sum` returns them.
+        counts: Records of each code of each column.
+
+    Returns:
+        About 0 for independent columns and 1 for rows like the table's; 1 where the table shows no dependence.
+    """
+    n = max(float(counts[features.domain.columns[0]].sum()), 1.0)
+    shares = {c: counts[c] / n for c in features.domain}
+    apart = np.stack(
+        [
+            np.prod([shares[c] @ np.exp(1j * a) for c, a in zip(clique, angles, strict=True)], axis=0)
+            for clique, angles in features.blocks()
+        ]
+    )
+    pairs = sums.reshape(*apart.shape, 2) / n
+    shown = pairs[..., 0] + 1j * pairs[..., 1] - apart
+    size = float((np.abs(shown) ** 2).sum())
+    if size / shown.size < _SHOWN_BY_WAVES + 2 / n:
+        return 1.0
+    if (rows := drawn_rows(model, _ROWS)) is None:
+        return 0.0
+    drawn = np.stack(
+        [
+            np.exp(1j * sum(a[rows.column(c)] for c, a in zip(clique, angles, strict=True))).mean(0)
+            for clique, angles in features.blocks()
+        ]
+    )
+    return float((shown.conj() * (drawn - apart)).real.sum() / size)
+
+
+def warn_if_no_features_kept(
+    model: Model,
+    features: FourierFeatures,
+    sums: FloatArray,
+    counts: Mapping[str, FloatArray],
+    learning_rate: float,
+    steps: int,
+) -> None:
+    """Warn as `warn_if_nothing_learned` does, of a model that was trained towards mean features of the records."""
+    if steps >= _FEWEST_OF_MEANS:
+        _warn_if_lost(features_kept(model, features, sums, counts), learning_rate)
+
+
+def _warn_if_lost(kept: float, learning_rate: float) -> None:
     if kept < _LEAST:
         warn_caller(
             TrainingWarning(

@@ -14,6 +14,7 @@ from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.adamw import rate_of_steps
 from syntabula.record_models.astray import check_not_astray, unless_astray
+from syntabula.record_models.dependence_kept import warn_if_no_features_kept
 from syntabula.record_models.mean_embedding import TRAIN_GENERATOR, MeanEmbedding
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
@@ -89,5 +90,7 @@ class EmbeddingLearner:
             model = unless_astray(model, start, self.model.learning_rate)
         else:
             assert model is not None
-            check_not_astray(model, start, self.model.learning_rate)
+            rate, steps = self.model.learning_rate, self.model.steps
+            check_not_astray(model, start, rate)
+            warn_if_no_features_kept(model, features, sums.values, one_way_counts(merged), rate, steps)
         return start.restored(model), None

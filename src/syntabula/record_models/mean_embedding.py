@@ -192,7 +192,14 @@ class MeanEmbedding(Model):
                 f"{self.learning_rate:g}"
             )
         counts = {m.clique[0]: m.values for m in one_way}
-        rows = ProductMixture(domain, _raked(domain, table, counts))
+        try:
+            rows = ProductMixture(domain, _raked(domain, table, counts))
+        except ArgumentError:
+            # Weights of numbers that grew without end, though each is finite.
+            raise TrainingError(
+                "the rows of the generator were no distributions any more; lower learning_rate, which is "
+                f"{self.learning_rate:g}"
+            ) from None
         return replace(self, _domain=domain, _total=total, _rows=rows)
 
     @property
