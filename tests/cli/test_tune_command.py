@@ -52,7 +52,7 @@ class TestTune:
         )
 
         assert ran.code == 0, ran.err
-        assert ran.out.startswith("one_way+pgm: 1 sets of options tried")
+        assert ran.out.startswith("one_way+pgm: 1 set of options tried")
         planned = run("plan", "people.csv", "-s", "schema.yaml", "--options", "best.yaml")
         assert planned.code == 0, planned.err
 
@@ -63,7 +63,7 @@ class TestTune:
         assert ran.code == 0, ran.err
         said, line, *_ = ran.out.splitlines()
         chosen = said.removeprefix("auto chose ").partition(":")[0]
-        assert line.startswith(f"{chosen}: 1 sets of options tried")
+        assert line.startswith(f"{chosen}: 1 set of options tried")
         assert f"method: {chosen}" in (space / "best.yaml").read_text()
 
     @pytest.mark.thorough
@@ -78,6 +78,10 @@ class TestTune:
         for more, what in [
             (("--weight", "tvd-2"), "--weight must be NAME=VALUE"),
             (("--weight", "tvd-2=1"), "given twice"),
+            (("--weight", "ks=-1"), "the weight of 'ks' must be a finite number of at least 0; got -1"),
+            (("--release", "x.syn"), "--release needs --private"),
+            (("--out", "best.csv"), "--out 'best.csv' must end in .yaml or .yml or .json"),
+            (("--picture", "best.jpg"), "--picture 'best.jpg' must end in .png"),
             (("--trials", "0"), "trials"),
         ]:
             words = TUNE if more[0] != "--trials" else tuple(w for w in TUNE if w not in ("--trials", 2))
@@ -136,8 +140,11 @@ class TestPrivately:
     def test_refuses_what_it_cannot_do(self, space, run):
         for more, what in [
             ((), "--private needs --release"),
-            (("--release", "x.syn", "--target", "job"), "no --validation, --target"),
-            (("--release", "x.syn", "--seed", "0"), "--storage, --seed"),
+            (("--release", "x.syn", "--target", "job", "--seed", "0"), "--private has no --target or --seed"),
+            (
+                ("--release", "x.syn", "-s", "schema.yaml", "--out", "x.json"),
+                "--out 'x.json' must end in .yaml",
+            ),
             (("--release", "x.syn", "--seconds", "9"), "--seconds"),
             (
                 ("--release", "x.syn"),

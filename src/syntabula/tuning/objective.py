@@ -50,6 +50,8 @@ class Objective:
 
     def __post_init__(self) -> None:
         normalise(self, weights=_WEIGHTS, is_relative=flag)
+        weights = {key: not_negative(f"the weight of {key!r}", w) for key, w in self.weights.items()}
+        object.__setattr__(self, "weights", weights)
         if not any(self.weights.values()):
             raise ArgumentError("weights need a metric with a weight above 0")
         for info, _ in self._chosen(has_target=True):
@@ -119,11 +121,10 @@ class Objective:
         return choose_metrics(wanted, has_target=has_target, has_holdout=True)
 
 
-def _weights(given: object) -> dict[str, float]:
+def _weights(given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise TypeError
-    weights = {str(key): float(not_negative(f"the weight of {key!r}", w)) for key, w in given.items()}
-    return weights
+    return {str(key): weight for key, weight in given.items()}
 
 
 _WEIGHTS = Rule("a mapping of keys of metrics to weights", _weights)

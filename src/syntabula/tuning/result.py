@@ -53,7 +53,7 @@ class Trial:
             "values": dict(self.values),
             "state": self.state,
             "value": None if math.isnan(self.value) else self.value,
-            "scores": dict(self.scores),
+            "scores": {key: None if math.isnan(score) else score for key, score in self.scores.items()},
             "seconds": round(self.seconds, 3),
             "reason": self.reason,
         }
@@ -114,13 +114,13 @@ class Tuning:
         """Return the result for a terminal."""
         best, failed = self.best, [t for t in self.trials if t.state == "failed"]
         lines = [
-            f"{self.method}: {len(self.trials)} sets of options tried, least {self.objective}",
+            f"{self.method}: {_sets(len(self.trials))} of options tried, least {self.objective}",
             f"  as given   {self.given.value:.4g}   {_scores(self.given)}",
             f"  best       {best.value:.4g}   {_scores(best)}   ({100 * self.gain:.1f} % less)",
         ]
         if self.chosen_because:
             lines.insert(0, f"auto chose {self.method}: {self.chosen_because}")
-        lines += [f"    {name} = {value}" for name, value in self.options.items()]
+        lines += [f"    {name} = {_shown(value)}" for name, value in self.options.items()]
         if not self.options:
             lines.append("    nothing tried was better than the method as it was given")
         if self.finals:
@@ -177,6 +177,15 @@ class Tuning:
             raise ArgumentError(f"{os.fspath(path)!r} must end in .yaml (options) or .json (all trials)")
         with whole_file(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+
+def _sets(n: int) -> str:
+    return "1 set" if n == 1 else f"{n} sets"
+
+
+def _shown(value: object) -> str:
+    # The file has all digits.
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _scores(trial: Trial) -> str:

@@ -134,15 +134,19 @@ def tune(
     """Search the options of a method that score best on rows it has not seen. NOT private without `--private`."""
     console: Console = context.obj
     request = replace(request, method=method)
-    if private or release is not None:
-        if not private or release is None or any(_is_given(context, name) for name in _NOT_PRIVATE):
-            *most, last = (f"--{name}" for name in _NOT_PRIVATE)
-            raise CommandError(
-                f"--private needs --release, and no {', '.join(most)} or {last}", Exit.ARGUMENTS
-            )
+    if release is not None and not private:
+        raise CommandError("--release needs --private: other searches make no release", Exit.ARGUMENTS)
+    if private:
+        if release is None:
+            raise CommandError("--private needs --release, the file for the best release", Exit.ARGUMENTS)
+        if refused := [f"--{name}" for name in _NOT_PRIVATE if _is_given(context, name)]:
+            raise CommandError(f"--private has no {' or '.join(refused)}; leave it out", Exit.ARGUMENTS)
+        _check_ending("--out", out, (".yaml", ".yml"))
         average = _PRIVATE_TRIALS if trials is None else trials
         _tune_privately(console, request, table, space, average, out, release, force=force)
         return
+    _check_ending("--out", out, (".yaml", ".yml", ".json"))
+    _check_ending("--picture", picture, (".png",))
     from syntabula.tuning.picture import draw_search
     from syntabula.tuning.search import tune as tune_method
 
@@ -217,6 +221,12 @@ def _tune_privately(
     lines += ["", found.release.privacy.text()]
     facts = plain | {"distance": found.distance, "privacy": found.release.privacy.to_json()}
     console.result("\n".join(lines), facts)
+
+
+def _check_ending(option: str, file: Path | None, endings: tuple[str, ...]) -> None:
+    """Refuse a file of another format before the search, not after hours of it."""
+    if file is not None and file.suffix.lower() not in endings:
+        raise CommandError(f"{option} {str(file)!r} must end in {' or '.join(endings)}", Exit.ARGUMENTS)
 
 
 def _is_given(context: typer.Context, option: str) -> bool:
