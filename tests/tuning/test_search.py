@@ -196,8 +196,41 @@ class TestTune:
     def test_another_search_in_the_file_is_refused(self, tmp_path):
         search(trials=1, storage=tmp_path / "trials")
 
-        with pytest.raises(ArgumentError, match="another method, table, space"):
+        with pytest.raises(ArgumentError, match="another method, table, schema, space"):
             search(trials=1, storage=tmp_path / "trials", seed=1)
+
+    def test_a_table_or_schema_that_was_changed_is_another_search(self, tmp_path):
+        search(trials=1, storage=tmp_path / "trials")
+        wider = SCHEMA.with_column("age", st.Numeric(0, 120, integer=True))
+
+        for table, schema in ((people(seed=1), SCHEMA), (people(), wider)):
+            with pytest.raises(ArgumentError, match="another method, table, schema, space"):
+                st.tune(
+                    st.MST(epsilon=4.0), table, schema=schema, space=SPACE, objective=QUICK, trials=1, finalists=0,
+                    is_public=True, storage=tmp_path / "trials",
+                )  # fmt: skip
+
+    def test_a_line_that_a_kill_cut_off_is_dropped(self, tmp_path):
+        stored = tmp_path / "trials"
+        search(trials=1, storage=stored)
+        whole = stored.read_bytes()
+        stored.write_bytes(whole[:-20])
+
+        for _ in range(2):  # the second reads what the first wrote behind the line
+            found = search(trials=1, storage=stored)
+
+            assert [t.state for t in found.trials] == ["done"]
+
+    def test_a_space_of_values_that_are_not_allowed_is_refused(self):
+        with pytest.raises(ArgumentError, match=r"all 2 sets of options failed.*records_per_noise must be"):
+            search(trials=2, space={"records_per_noise": [-1.0, -2.0]})
+
+    def test_a_score_without_value_for_the_method_as_given_is_refused(self):
+        # There are no days or times.
+        objective = Objective(weights={"rhythm": 1.0, "tvd-2": 1.0}, metrics={})
+
+        with pytest.raises(ArgumentError, match="'rhythm' has no value for this table"):
+            search(objective=objective)
 
     def test_a_file_that_holds_something_else_is_refused(self, tmp_path):
         # Optuna takes the last line of a file for one that was not written to its end, and writes behind it.

@@ -92,18 +92,19 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all that determines the trials, but for the cells of the tables."""
+        """Digest of all that determines the trials, the cells of the tables included."""
         facts = {
             "version": __version__,
             "method": repr(self.method),
             "space": {name: repr(tried) for name, tried in self.space.items()},
             "objective": repr(self.objective),
-            "columns": list(self.tables.train.columns),
-            "rows": [self.tables.train.n_rows, self.tables.validation.n_rows],
+            "train": _digest(self.tables.train),
+            "validation": _digest(self.tables.validation),
             "target": self.tables.target,
             "repeats": self.repeats,
             "seed": self.seed,
-        } | ({} if self.tables.unit is None else {"unit": self.tables.unit})
+            "schema": None if self.tables.schema is None else self.tables.schema.to_json(),
+        }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -133,6 +134,17 @@ def tables_of(
         unseen = read(validation, declared)
         warn_of_shared_units({"first": train, "validation": unseen}, declared)
     return Tables(train=train, validation=unseen, schema=declared, target=target)
+
+
+def _digest(table: RawTable) -> str:
+    """Return a digest of a table: a search does not go on with trials of a file that was changed since."""
+    digest = hashlib.sha256()
+    for name, column in table.columns.items():
+        digest.update(repr((name, column.physical)).encode())
+        values = column.values
+        digest.update(repr(values.tolist()).encode() if values.dtype == object else values.tobytes())
+        digest.update(column.missing.tobytes())
+    return digest.hexdigest()
 
 
 def _taken(table: RawTable, rows: Any) -> RawTable:

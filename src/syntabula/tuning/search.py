@@ -86,8 +86,8 @@ def tune(
         All trials and the best options.
 
     Raises:
-        ArgumentError: If an argument is invalid, the space has an option that the method has not, or the storage holds
-            another search or is in use.
+        ArgumentError: If an argument is invalid, the space has an option that the method has not, the storage holds
+            another search or is in use, a score has no value for the method as given, or all sets of options failed.
         DataError: If a table cannot be read, or has too few rows.
         MissingExtraError: If Optuna is not installed: `pip install "syntabula[tune]"`.
         SyntabulaError: If the method as it was given fails on this table.
@@ -154,6 +154,7 @@ class Search:
                 more = [pool.submit(repeat, {}, DEFAULT, n).result() for n in range(1, self.job.repeats)]
                 every = [scores, *(m[1] for m in more)]
                 self.study.set_user_attr("default", [mean_scores(every), used + sum(m[2] for m in more)])
+            self._check_default()
             running: dict[Future[Any], _Running] = {}
             while True:
                 finished = self._finished()
@@ -171,10 +172,29 @@ class Search:
                     again = self._told(state, future)
                     if again is not None:
                         running[pool.submit(repeat, state.values, state.trial.number, again)] = state
+            self._check_some_ended()
             if n_finalists:
                 finals = Finals(study=self.study, job=self.job)
                 finals.play(self._finalists(n_finalists), pool, workers, self.report)
         self.report("done", 1.0)
+
+    def _check_default(self) -> None:
+        """Refuse a search whose objective has no value for the method as given, with which all others are compared."""
+        lost = [key for key, score in self._default().scores.items() if math.isnan(score)]
+        if lost:
+            raise ArgumentError(
+                f"{' and '.join(map(repr, lost))} {'has' if len(lost) == 1 else 'have'} no value for this table, so "
+                "that there is nothing to search by; choose other metrics by weight, or another target"
+            )
+
+    def _check_some_ended(self) -> None:
+        """Refuse a result in which no set of options could be compared, as of a space whose values are not allowed."""
+        ended = self._trials()
+        if ended and all(trial.state == "failed" for trial in ended):
+            what = "the only set of options" if len(ended) == 1 else f"all {len(ended)} sets of options"
+            raise ArgumentError(
+                f"{what} failed, the first because: {ended[0].reason}; change what the space has to try"
+            )
 
     def _next(self, stale: list[Any]) -> Any:
         """Return the next trial: first those that an interruption left unfinished, with the options they had."""

@@ -43,11 +43,21 @@ def opened_study(optuna: Any, stored: Any, job: Job) -> Iterator[Any]:
             raise ArgumentError(f"another search uses {place!r}; wait for it, or choose another file")
         if not _may_hold_a_search(Path(place)):
             raise ArgumentError(_NO_SEARCH.format(place))
+        _drop_cut_line(descriptor)
         # Optuna marks each write by this name and waits half a minute for one that a killed search left behind.
         lock.unlink(missing_ok=True)
         yield _opened(optuna, place, name, pruner)
     finally:
         os.close(descriptor)
+
+
+def _drop_cut_line(descriptor: int) -> None:
+    """Remove a last line without an end, left by a killed search: the next entry would be written into it."""
+    with open(descriptor, "rb", closefd=False) as file:
+        text = file.read()
+    whole = text.rfind(b"\n") + 1
+    if whole < len(text):
+        os.ftruncate(descriptor, whole)
 
 
 def _may_hold_a_search(place: Path) -> bool:
@@ -65,7 +75,8 @@ def _opened(optuna: Any, stored: str, name: str, pruner: Any) -> Any:
         raise ArgumentError(_NO_SEARCH.format(stored)) from None
     if others:
         raise ArgumentError(
-            f"{stored!r} holds a search of another method, table, space, objective, seed or version; choose another file"
+            f"{stored!r} holds a search of another method, table, schema, space, objective, seed or version; choose "
+            "another file"
         )
     return optuna.create_study(
         study_name=name, storage=storage, pruner=pruner, direction="minimize", load_if_exists=True
