@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from typing import ClassVar
@@ -457,3 +459,28 @@ class TestOwnHoldout:
         assert (
             evaluate(real, broken, target="y", metrics="predictive-error").score("predictive-error").value > 5
         )
+
+
+def test_a_library_that_others_look_for_is_imported_before_threads_begin(tmp_path):
+    """CatBoost imports polars, which scikit-learn looks up in another thread: half-imported it broke evaluate."""
+    pytest.importorskip("catboost")
+    pytest.importorskip("polars")
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys, threading\n"
+        "import numpy as np, pandas, syntabula\n"
+        "from syntabula.metrics.utility.affinity import Affinity\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'polars':\n"
+        "            print('polars in', threading.current_thread().name)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "x = np.arange(60)\n"
+        "frame = pandas.DataFrame({'x': x % 7, 'y': np.where(x % 2, 'a', 'b')})\n"
+        "judged = Affinity(evaluators=('linear', 'catboost'))\n"
+        "syntabula.evaluate(frame, frame, target='y', metrics=[judged], baselines=[], workers=2)\n"
+    )
+
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.split() == ["polars", "in", "MainThread"], ran.stderr

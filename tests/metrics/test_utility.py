@@ -162,6 +162,17 @@ class TestHardTables:
         assert np.isnan(score.value)
         assert score.note == "a table has no known target"
 
+    @pytest.mark.parametrize(
+        "metric", [Affinity(evaluators=LIGHT), PredictiveUtility(), Efficacy(evaluators=LIGHT)]
+    )
+    def test_a_target_with_a_single_value_gives_a_reason(self, metric):
+        same = table(1).assign(y="a")
+
+        score = metric(compare(same, table(2), holdout=same, target="y"), rng())
+
+        assert np.isnan(score.value)
+        assert score.note == "the target has a single value in the real table"
+
     @pytest.mark.thorough
     def test_without_target_or_holdout_there_is_no_value_but_a_reason(self):
         for key in ["efficacy", "efficacy-rmse", "affinity", "predictive-utility"]:

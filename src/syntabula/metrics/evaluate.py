@@ -7,7 +7,9 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, get_args
 
 import numpy as np
@@ -232,6 +234,10 @@ def score_tables(
 ) -> tuple[Result, ...]:
     """Compute metrics of a comparison, as `evaluate` does, without its checks and its warning."""
     tasks = _tasks(tables, metrics, baselines, seed)
+    if workers > 1 and any("catboost" in getattr(metric, "evaluators", ()) for _, metric in metrics):
+        # CatBoost imports polars, and scikit-learn in another thread would use the half-imported module.
+        with suppress(ImportError):
+            import_module("polars")
     found: dict[_Task, tuple[Score | str, float]] = {}
     with ThreadPoolExecutor(workers) as pool:
         running = {pool.submit(task.run): task for task in tasks}

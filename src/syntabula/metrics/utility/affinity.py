@@ -23,6 +23,7 @@ from syntabula.metrics.utility.learning import (
     Sample,
     Task,
     class_scores,
+    nothing_to_predict,
     predictions,
     root_mean_squared_error,
 )
@@ -77,8 +78,8 @@ class Affinity:
         sampled = tables.sampled(self.max_rows, rng)
         task, test = encoding.task, encoding.sample(at_most(tables.holdout, self.max_rows, rng))
         real, synthetic = encoding.sample(sampled.real), encoding.sample(sampled.synthetic)
-        if not min(test.y.size, real.y.size, synthetic.y.size):
-            return Score.mean(self.key, {}, direction="lower", needed="a table has no known target")
+        if lack := nothing_to_predict(test, real, synthetic):
+            return Score.mean(self.key, {}, direction="lower", needed=lack)
         seed = int(rng.integers(2**31))
         parts: dict[Part, float] = {}
         for key in self.evaluators:

@@ -16,6 +16,7 @@ from syntabula.metrics.utility.learning import (
     Encoding,
     Sample,
     class_scores,
+    nothing_to_predict,
     predictions,
     root_mean_squared_error,
 )
@@ -69,8 +70,8 @@ class Efficacy:
         sampled = tables.sampled(self.max_rows, rng)
         test = encoding.sample(at_most(tables.holdout, self.max_rows, rng))
         trains = {"synthetic": encoding.sample(sampled.synthetic), "real": encoding.sample(sampled.real)}
-        if not min(test.y.size, *(train.y.size for train in trains.values())):
-            return Score.mean(self.key, {}, direction=direction, needed="a table has no known target")
+        if lack := nothing_to_predict(test, trains["real"], trains["synthetic"]):
+            return Score.mean(self.key, {}, direction=direction, needed=lack)
         seed = int(rng.integers(2**31))
         found = {role: self._scores(encoding, train, test, seed) for role, train in trains.items()}
         first = "f1" if self.target == "class" else "rmse"

@@ -63,6 +63,14 @@ class Sample:
     units: Rows | None = None
 
 
+def nothing_to_predict(test: Sample, real: Sample, synthetic: Sample) -> str:
+    """Return why no model can be judged by these records; empty if one can."""
+    if not min(test.y.size, real.y.size, synthetic.y.size):
+        return "a table has no known target"
+    # A model that always says this value would be as good as the real table is.
+    return "" if (real.y != real.y[0]).any() else "the target has a single value in the real table"
+
+
 class Encoding:
     """Turns the records of all tables into matrices, with scales fitted to the real table.
 

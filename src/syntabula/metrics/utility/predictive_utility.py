@@ -12,7 +12,13 @@ from syntabula.metrics.comparison import Comparison
 from syntabula.metrics.score import Direction, Score
 from syntabula.metrics.utility.efficacy import NO_TARGET
 from syntabula.metrics.utility.evaluators import evaluator
-from syntabula.metrics.utility.learning import Encoding, class_scores, predictions, root_mean_squared_error
+from syntabula.metrics.utility.learning import (
+    Encoding,
+    class_scores,
+    nothing_to_predict,
+    predictions,
+    root_mean_squared_error,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +67,9 @@ class PredictiveUtility:
         encoding = Encoding(tables)
         task, test = encoding.task, encoding.sample(tables.holdout)
         sampled = tables.sampled(self.max_rows, rng)
-        trains = [encoding.sample(view) for view in (sampled.synthetic, sampled.real)]
-        if not min(test.y.size, *(train.y.size for train in trains)):
-            return Score.mean(self.key, {}, direction=direction, needed="a table has no known target")
+        synthetic, real = trains = [encoding.sample(view) for view in (sampled.synthetic, sampled.real)]
+        if lack := nothing_to_predict(test, real, synthetic):
+            return Score.mean(self.key, {}, direction=direction, needed=lack)
         said = [predictions(evaluator("linear").make(task, {}, seed), task, train, test) for train in trains]
         if self.target == "class":
             measure, why = "f1", "even real training predicts no holdout record correctly"
