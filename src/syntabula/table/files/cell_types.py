@@ -10,17 +10,18 @@ If a type must be found under differential privacy, it is found from the kinds o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from syntabula.table.coordinate_names import decimal_comma_of, kinds_of_decimals
 from syntabula.table.database import quoted
-from syntabula.table.files.cell_kinds import column_type, has_decimal_comma, kind_counts
+from syntabula.table.files.cell_kinds import column_type, counts_by_column, has_decimal_comma, kind_counts
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn
 
 SAMPLE_ROWS = 1000
+_AT_ONCE = 100_000
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
 _WHOLE = "-?(0|[1-9][0-9]{0,19})"
 # In a column with fractions, whole numbers are exact as floats up to 15 digits; longer ones stay text.
@@ -51,9 +52,7 @@ def types_of(database: Any, places: Sequence[int]) -> tuple[dict[int, str], dict
         The types, and the most frequent text for a missing cell of those columns that have any.
     """
     sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
-    tests = [(i, kind) for i in places for kind in _PATTERNS]
-    fits = _proven(database, sample, tests)
-    candidates = {i: [kind for j, kind in tests if j == i and (j, kind) in fits] for i in places}
+    candidates = _candidates(database, sample, places)
     types = dict.fromkeys(places, "VARCHAR")
     missing: dict[int, int] = {}
     open_columns = dict(candidates)
@@ -118,25 +117,35 @@ def forms_of(
     sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
     forms: dict[int, PhysicalType] = {}
     looked_at = [i for i, kind in types.items() if kind not in ("BIGINT", "UBIGINT", "DATE")]
-    first = {i: kind_counts(database, sample, f"c{i}") for i in looked_at}
+    first = counts_by_column(database, sample, looked_at)
     # A column of texts may hold anything.
     present = {i: [kind for kind, n in counts.items() if n] for i, counts in first.items()}
     shown = [
         k for i, kinds in present.items() if "text" not in kinds for k in kinds_of_decimals(names[i], kinds)
     ]
     of_file = has_decimal_comma(shown, by_form=by_form)
+    commas = {i: decimal_comma_of(names[i], present[i], of_file) for i in looked_at}
+    open_columns = []
     for i, counts in first.items():
-        kind, decimal_comma = types[i], decimal_comma_of(names[i], present[i], of_file)
-        form = column_type(counts, 0, decimal_comma=decimal_comma)
+        form = column_type(counts, 0, decimal_comma=commas[i])
         # Of a column of many texts the first tell enough. In a table in the order of its days, as a ledger is, the first
         # ones may all be of a month's first days, which leave open which part is the month.
-        is_open = kind == "VARCHAR" or form is None or form.kind == "integer"
-        if counts["text"] or not (is_open or _is_form(form, kind)):
-            continue
-        form = column_type(kind_counts(database, "written", f"c{i}"), 0, decimal_comma=decimal_comma)
-        if form is not None and _is_form(form, kind):
+        is_open = types[i] == "VARCHAR" or form is None or form.kind == "integer"
+        if not counts["text"] and (is_open or _is_form(form, types[i])):
+            open_columns.append(i)
+    for i, counts in _all_counts(database, open_columns):
+        form = column_type(counts, 0, decimal_comma=commas[i])
+        if form is not None and _is_form(form, types[i]):
             forms[i] = form
     return forms
+
+
+def _all_counts(database: Any, places: list[int]) -> Iterable[tuple[int, dict[str, int]]]:
+    """Return the kinds of all cells of columns: of a small table at once, of others one by one, for less memory."""
+    (n_rows,) = database.execute("SELECT count(*) FROM written").fetchall()[0]
+    if n_rows <= _AT_ONCE:
+        return counts_by_column(database, "written", places).items()
+    return ((i, kind_counts(database, "written", f"c{i}")) for i in places)
 
 
 def _is_form(form: PhysicalType | None, kind: str) -> bool:
@@ -150,6 +159,22 @@ def _is_form(form: PhysicalType | None, kind: str) -> bool:
         name = "DOUBLE"
     is_own = form.format is not None or form.timezone not in (None, "UTC")
     return form.kind == "time" or (is_own and kind in ("VARCHAR", name))
+
+
+def _candidates(database: Any, source: str, places: Sequence[int]) -> dict[int, list[str]]:
+    """Return the types that read all present cells of each column of a few rows, in the order of preference.
+
+    One test of each type for all columns, as tests take longer to prepare than a few rows to read.
+    """
+    if not places:
+        return {}
+    texts = " UNION ALL ".join(f"SELECT {i} AS i, {stripped(f'c{i}')} AS c FROM {source}" for i in places)
+    unread = ", ".join(f"count(*) FILTER (WHERE NOT {_reads('c', kind)})" for kind in _PATTERNS)
+    query = f"SELECT i, {unread} FROM ({texts}) WHERE c IS NOT NULL AND c NOT IN ({_LISTED}) GROUP BY i"
+    left = {i: counts for i, *counts in database.execute(query).fetchall()}
+    # A column without any such cell is read by all types.
+    none = [0] * len(_PATTERNS)
+    return {i: [k for k, n in zip(_PATTERNS, left.get(i, none), strict=True) if not n] for i in places}
 
 
 def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> dict[tuple[int, str], int]:
