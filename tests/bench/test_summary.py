@@ -184,6 +184,19 @@ class TestSummary:
             "2 rows (aim on bank at epsilon 1; aim on census at epsilon 1): cut off: not done in 3 s" in text
         )
 
+    def test_a_score_without_value_is_explained(self) -> None:
+        facts = {"without_value": {"tvd-2": "no column to compare"}}
+        found = {
+            key: replace(r, facts=facts) if r.cell.method == "aim" else r for key, r in records().items()
+        }
+
+        text = table(summarize(STUDY, found))
+
+        assert (
+            "2 rows (aim on bank at epsilon 1; aim on census at epsilon 1): no tvd-2: no column to comp"
+            in text
+        )
+
     def test_of_many_rows_with_a_problem_three_are_named(self) -> None:
         study = replace(STUDY, methods=("mst",), epsilons=(0.5, 1.0, 2.0))
         found = {

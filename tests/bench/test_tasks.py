@@ -43,6 +43,22 @@ class TestTables:
         )
         assert found == st.metrics.TotalVariation()(tables, np.random.default_rng(0)).value
 
+    def test_why_a_score_has_no_value_is_a_fact(self) -> None:
+        study = Study(
+            name="s",
+            datasets=("census@300",),
+            methods=("HALF",),
+            scores=("tvd-2", "predictive-utility"),
+            target="income",
+        )
+
+        found = outcome(study.cells[0])
+
+        assert np.isnan(found.scores["predictive-utility"])
+        assert found.facts["without_value"] == {
+            "predictive-utility": "the target is a number, which has no F1"
+        }
+
     def test_another_seed_takes_another_half(self) -> None:
         study = Study(name="s", datasets=("census@300",), methods=("HALF",), scores=("tvd-2",), seeds=2)
 

@@ -54,7 +54,7 @@ class Binning:
         if isinstance(self.bins, str) and self.bins not in words:
             raise ArgumentError(
                 f"bins must be an integer of at least 2, or a word; there is no word {self.bins!r}"
-                f"{near(self.bins, words)}; words are {', '.join(words)}"
+                f"{near(self.bins, words) or ';'} words are {', '.join(words)}"
             )
         if not isinstance(self.bins, str):
             normalise(self, bins=count(2))
@@ -93,8 +93,8 @@ class Binning:
             if name not in known:
                 listed = ", ".join(known) or "none"
                 raise ArgumentError(
-                    f"the discretizer {self.discretizer!r} has no option {name!r}{near(name, known)}; its options are "
-                    f"{listed}"
+                    f"the discretizer {self.discretizer!r} has no option {name!r}{near(name, known) or ';'} its options "
+                    f"are {listed}"
                 )
         return kind(**self.options)
 
@@ -264,7 +264,7 @@ def fields_of(entry: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:
     for name in entry:
         if name not in known:
             raise ArgumentError(
-                f"{what} in a study has no field {name!r}{near(name, known)}; fields are {', '.join(known)}"
+                f"{what} in a study has no field {name!r}{near(name, known) or ';'} fields are {', '.join(known)}"
             )
     return dict(entry)
 

@@ -28,7 +28,7 @@ def check_figure_scores(study: StudyFields) -> None:
         bare = str(score).removeprefix("gain of ")
         if not isinstance(score, str) or (score not in known and bare.partition(" ")[0] not in study.scores):
             raise ArgumentError(
-                f"the figure draws the score {shown(score)}, which is none of the study's{near(score, known)}; it "
+                f"the figure draws the score {shown(score)}, which is none of the study's{near(score, known) or ';'} it "
                 f"has {', '.join(known)}"
             )
 
@@ -86,8 +86,8 @@ def check_tables(study: StudyFields) -> None:
         for column, field in named:
             if known and column not in known:
                 raise ArgumentError(
-                    f"{field} names the column {column!r}, which {table!r} has not{near(column, known)}; its columns are "
-                    f"{_few(known)}"
+                    f"{field} names the column {column!r}, which {table!r} has not{near(column, known) or ';'} its "
+                    f"columns are {_few(known)}"
                 )
     row: Any = study.options.get("target")
     for table in study.datasets if isinstance(row, int) else ():

@@ -14,7 +14,9 @@ def check_names(what: str, given: Iterable[Any], known: Collection[str]) -> None
     for name in given:
         if not isinstance(name, str) or name not in known:
             listed = ", ".join(known) or "none"
-            raise ArgumentError(f"there is no {what} {shown(name)}{near(name, known)}; there are {listed}")
+            raise ArgumentError(
+                f"there is no {what} {shown(name)}{near(name, known) or ';'} there are {listed}"
+            )
 
 
 def _words(value: object) -> str:

@@ -85,7 +85,7 @@ def check_preset(name: str) -> None:
     """Raise ArgumentError, with similar names, unless there is a preset of this name."""
     if name not in PRESETS:
         raise ArgumentError(
-            f"there is no preset {name!r}{near(name, PRESETS)}; presets are {', '.join(PRESETS)}"
+            f"there is no preset {name!r}{near(name, PRESETS) or ';'} presets are {', '.join(PRESETS)}"
         )
 
 

@@ -227,7 +227,7 @@ def study_of(text: str, *, default_name: str) -> Study:
     for name in read:
         if name not in known:
             raise ArgumentError(
-                f"a study has no field {name!r}{near(name, known)}; fields are {', '.join(known)}"
+                f"a study has no field {name!r}{near(name, known) or ';'} fields are {', '.join(known)}"
             )
     given = {"name": default_name, **read}
     needed = [f.name for f in fields(Study) if f.default is MISSING and f.default_factory is MISSING]

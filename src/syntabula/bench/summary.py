@@ -42,7 +42,7 @@ class Row:
         peak_mb: Largest memory; NaN if none is done.
         epsilon_spent: Largest total of the privacy statements; None where there is none.
         kept: What the first seed keeps for pictures; see `kept.KEPT`.
-        problems: Why seeds are not done, each once.
+        problems: Why seeds are not done, and scores have no value, each once.
     """
 
     dataset: str
@@ -169,6 +169,8 @@ def _row(
             values[name] = np.array(known)
     spent = [s for record in done if (s := record.facts.get("epsilon_spent")) is not None]
     problems = [f"{r.status}: {r.reason}" for r in found if r is not None and r.status != "done"]
+    for record in done:
+        problems += [f"no {key}: {why}" for key, why in record.facts.get("without_value", {}).items()]
     return Row(
         dataset=dataset,
         label=label,

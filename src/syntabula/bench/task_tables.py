@@ -57,7 +57,7 @@ def run(cell: Cell) -> Outcome:
             tables = _compared(split, real, made, binned=drawn.in_even_bins, joint=kind == "joint")
             for key in cell.scores:
                 if describe_metric(key).group not in _ALONE:
-                    score = _score(cell, key, tables)
+                    score = drawn.noted(_score(cell, key, tables))
                     found = _parts(score) | _named_marginals(cell, key, score)
                     scores |= {name + mark: value for name, value in found.items()}
     alone = [key for key in cell.scores if describe_metric(key).group in _ALONE]
@@ -65,7 +65,7 @@ def run(cell: Cell) -> Outcome:
         made = drawn.rows(split.fit.n_rows if split.as_many_rows else None)
         tables = _compared(split, split.fit, made, binned=drawn.in_even_bins, with_target=True)
         for key in alone:
-            scores |= _parts(_score(cell, key, tables))
+            scores |= _parts(drawn.noted(_score(cell, key, tables)))
     if wanted := cell.task_options.get("keep", ()):
         from syntabula.bench.kept import kept
 
@@ -118,6 +118,12 @@ class _Drawn:
             self._known[None], self.facts = peer_rows(cell, split, settings_of(cell, split))
         else:
             self._release = self._fitted()
+
+    def noted(self, score: Score) -> Score:
+        """Return a score; the facts keep why it has no value."""
+        if math.isnan(score.value) and score.note:
+            self.facts.setdefault("without_value", {})[score.metric] = score.note
+        return score
 
     def rows(self, n: int | None) -> RawTable:
         """Return n rows, or as many as the release has."""

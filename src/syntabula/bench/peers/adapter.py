@@ -119,7 +119,7 @@ def check_peer(name: str, epsilon: float, options: Mapping[str, object]) -> Adap
     """
     if name not in ADAPTERS:
         raise ArgumentError(
-            f"there is no peer {name!r}{near(name, ADAPTERS)}; peers are {', '.join(ADAPTERS)}"
+            f"there is no peer {name!r}{near(name, ADAPTERS) or ';'} peers are {', '.join(ADAPTERS)}"
         )
     if options:
         raise ArgumentError(f"the peer {name!r} runs with its own defaults; leave out its options")

@@ -8,7 +8,7 @@ these allow two orders of day and month, it stays text.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,23 +98,6 @@ def kind_counts(database: Any, source: str, column: str) -> dict[str, int]:
     query = f"SELECT {kind_of('c')} AS kind, sum(n)::BIGINT AS n FROM ({texts}) GROUP BY kind"
     found = dict(database.execute(query).fetchall())
     return {kind: found.get(place, 0) for kind, place in _AT.items()}
-
-
-def counts_by_column(database: Any, source: str, places: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return `kind_counts` of columns c0, c1, ... of a table of texts, by their positions.
-
-    One query for all of them: its tests take a third of a second to prepare, however few the rows. It holds the distinct
-    texts of all columns at once, so it is for some rows.
-    """
-    if not places:
-        return {}
-    texts = " UNION ALL ".join(
-        f"SELECT {i} AS i, c{i} AS c, count(*) AS n FROM {source} GROUP BY c" for i in places
-    )
-    counts = {i: dict.fromkeys(CELL_KINDS, 0) for i in places}
-    for i, kind, n in kinds_by_column(database, f"({texts})"):
-        counts[i][CELL_KINDS[kind]] = n
-    return counts
 
 
 def kinds_by_column(database: Any, source: str) -> list[tuple[int, int, int]]:

@@ -128,7 +128,7 @@ class Schema:
         column = self.columns.get(self.unit)
         if column is None:
             raise SchemaError(
-                f"unit is {self.unit!r}, which the schema does not declare{near(self.unit, self, 3)}; declare this "
+                f"unit is {self.unit!r}, which the schema does not declare{near(self.unit, self, 3) or ';'} declare this "
                 "column as {kind: identifier}"
             )
         if not isinstance(column, Identifier):
