@@ -88,12 +88,14 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     if len(named) == 1:  # several metrics are of one class
         return named[0]
     word = _WORDS.get(kind, kind)
+    first, space, rest = word.partition(" ")
+    several = f"{first}s{space}{rest}"
     # Users may give the name of a method, which the summary of its part mentions.
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
     hint = near(of_method[0] if of_method else str(key).lower(), known) or ";"
     others = [_WORDS.get(k, k) for k in KINDS if any(_plain(e.key) == wanted for e in entries(k))]
     but = f", but a {' and a '.join(others)} of that name" if others else ""
-    raise ArgumentError(f"there is no {word} {shown(key)}{but}{hint} {word}s are {', '.join(known)}")
+    raise ArgumentError(f"there is no {word} {shown(key)}{but}{hint} {several} are {', '.join(known)}")
 
 
 def load(kind: Kind, key: object) -> Any:

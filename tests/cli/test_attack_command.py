@@ -16,6 +16,13 @@ FEW = ("--shadows", "8", "--method", "independent", "-s", "schema.yaml")
 
 
 class TestAttack:
+    def test_an_unknown_attack_is_named_with_all_that_there_are(self, folder, run):
+        ran = run("attack", "people.csv", "-a", "disclosur", *FEW)
+
+        assert ran.code == 2
+        said = "there is no attack 'disclosur'; did you mean 'disclosure'? attacks are groundhog, querybased, range, "
+        assert said + "disclosure" in ran.err
+
     @pytest.mark.thorough
     def test_it_prints_what_each_attack_found_and_says_that_it_is_not_private(self, folder, run):
         ran = run("attack", "people.csv", *FEW, "--quiet")

@@ -87,6 +87,10 @@ class TestInFlags:
             ("say allow_observed=True (--observed-domain), which is", "say --observed-domain, which is"),
             ("raise max_model_mb", "raise --option max_model_mb"),
             ("max_rows must be an integer", "max_rows must be an integer"),
+            ("its options are max_memory_mb, tolerance", "its options are max_memory_mb, tolerance"),
+            ("its options are bins, max_memory_mb", "its options are bins, max_memory_mb"),
+            ("trials must be an integer", "--trials must be an integer"),
+            ("'efficacy' needs target (the column)", "'efficacy' needs --target (the column)"),
             ("use Budget.none() (--epsilon inf)", "use --epsilon inf"),
             ("where the seed is, nobody cares", "where the seed is, nobody cares"),
         ]

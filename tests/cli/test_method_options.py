@@ -31,6 +31,13 @@ def test_what_tune_tries_is_listed_as_a_file_has_it(folder, run):
     assert json.loads(run("--json", "methods", "aim").out)["space"] == space
 
 
+def test_defaults_are_values_of_json(run):
+    options = json.loads(run("--json", "methods", "mst").out)["options"]
+
+    assert options["selector"]["records_per_noise"] == 4.0
+    assert options["model"]["stop_at_noise"] is True
+
+
 def test_an_unknown_method_is_named(run):
     ran = run("methods", "aimm")
 

@@ -43,6 +43,13 @@ class TestSample:
     def test_a_negative_number_of_rows_is_exit_2(self, released, run):
         assert run("sample", released, "--rows", -1, "-o", "x.csv").code == 2
 
+    def test_what_was_written_is_a_remark(self, released, run):
+        said = run("sample", released, "--rows", 3, "-o", "x.csv")
+        quiet = run("sample", released, "--rows", 3, "-o", "y.csv", "--quiet")
+
+        assert (said.out, said.err) == ("", "wrote 3 rows to x.csv\n")
+        assert (quiet.out, quiet.err) == ("", "")
+
     @pytest.mark.thorough
     def test_json_says_what_was_written(self, released, run):
         ran = run("sample", released, "--rows", 3, "-o", "x.csv", "--json")

@@ -28,6 +28,7 @@ class TestTune:
         assert ran.code == 0, ran.err
         assert "mst: 2 sets of options tried" in ran.out
         assert "no privacy guarantee covers the choice" in ran.err
+        assert "`syntabula synth people.csv --options best.yaml -o synthetic.csv` fits with them" in ran.err
         assert (space / "search.png").read_bytes()[:4] == b"\x89PNG"
         made = run("synth", "people.csv", "-s", "schema.yaml", "--options", "best.yaml", "-o", "made.csv")
         assert made.code == 0, made.err
@@ -66,6 +67,15 @@ class TestTune:
         assert line.startswith(f"{chosen}: 1 set of options tried")
         assert f"method: {chosen}" in (space / "best.yaml").read_text()
 
+    def test_an_interrupt_says_how_to_go_on(self, space, run, monkeypatch):
+        def stopped(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("syntabula.tuning.search.tune", stopped)
+
+        assert "no trial was kept; --storage FILE keeps them" in run(*TUNE).err
+        assert "trials are in 't.log', and the same command goes on" in run(*TUNE, "--storage", "t.log").err
+
     @pytest.mark.thorough
     def test_json_holds_all_trials(self, space, run):
         ran = run(*TUNE, "--public", "--json", "--quiet")
@@ -82,7 +92,7 @@ class TestTune:
             (("--release", "x.syn"), "--release needs --private"),
             (("--out", "best.csv"), "--out 'best.csv' must end in .yaml or .yml or .json"),
             (("--picture", "best.jpg"), "--picture 'best.jpg' must end in .png"),
-            (("--trials", "0"), "trials"),
+            (("--trials", "0"), "--trials must be"),
         ]:
             words = TUNE if more[0] != "--trials" else tuple(w for w in TUNE if w not in ("--trials", 2))
 

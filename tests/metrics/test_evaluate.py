@@ -137,9 +137,14 @@ class TestChoice:
 
         assert dict(found.score("tvd-1").baselines) == {"SELF": 0.0}
 
-    def test_all_that_a_metric_lacks_is_named_at_once(self):
-        with pytest.raises(ArgumentError, match=r"needs target \(.*\) and holdout \(real records"):
-            choose_metrics("efficacy", has_target=False, has_holdout=False)
+    def test_all_that_a_metric_lacks_is_named_at_once_but_a_holdout_that_the_target_would_make(
+        self, monkeypatch
+    ):
+        needy = replace(room.describe_metric("tvd-1"), key="needy", needs=("target", "holdout", "rules"))
+        monkeypatch.setattr(room.registry, "BUILT_IN", (needy,))
+
+        with pytest.raises(ArgumentError, match=r"needs target \([^)]*\) and rules \([^)]*\)$"):
+            choose_metrics("needy", has_target=False, has_holdout=False)
 
     def test_a_target_that_is_no_column_is_told_apart_from_its_neighbour(self):
         with pytest.raises(ArgumentError, match="did you mean 'job'"):

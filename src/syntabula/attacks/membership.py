@@ -113,7 +113,7 @@ def attack(
     if n_records is not None and n_records > others:
         what = "records" if kinds.unit is None else "units"
         raise ArgumentError(
-            f"n_records is {n_records}, more than the table's other {what}; name fewer, or None for all"
+            f"n_records is {n_records}, more than the table's other {what}; name fewer, or none for all"
         )
     game = Game(
         knowledge=knowledge,

@@ -51,6 +51,24 @@ class Console:
         if not self.quiet:
             print(printable(text), file=sys.stderr)
 
+    def wrote(self, text: str, facts: Mapping[str, Any]) -> None:
+        """Say what was written to a file: as JSON a result, else a remark."""
+        if self.as_json:
+            self.result(text, facts)
+        else:
+            self.note(text)
+
+    @contextmanager
+    def if_interrupted(self, text: str) -> Iterator[None]:
+        """Print a remark on how to go on if the block is interrupted."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            # A closed terminal accepts no more output.
+            with suppress(OSError):
+                self.note(text)
+            raise
+
     @contextmanager
     def progress(self) -> Iterator[Progress]:
         """Show steps as a bar on a terminal, else as one plain line per step."""
@@ -126,15 +144,19 @@ _ARGUMENTS = {
     "delta": "--delta",
     "discretizer": "--discretizer",
     "epsilon": "--epsilon",
+    "finalists": "--finalists",
     "folder": "--folder",
     "n": "--rows",
     "n_rows": "--assume-rows",
     "plane": "--plane",
+    "repeats": "--repeats",
     "rho": "--rho",
+    "seconds": "--seconds",
     "seed": "--seed",
     "share": "--preprocessing-share",
     "target": "--target",
     "title": "--title",
+    "trials": "--trials",
     "where": "--where",
     "within": "--within",
     "workers": "--workers",
@@ -153,7 +175,9 @@ _NAMES = {
     ),
     r"release\.schema\[[^\]]*\]": "`syntabula info`",
     r"\bmemory_mb\b": "--memory",
-    r"\b(max_memory_mb|max_model_mb|max_rows)\b(?! must)": r"--option \1",
+    # In a list of options they are names among others.
+    r"(?<!, )\b(max_memory_mb|max_model_mb|max_rows)\b(?! must|,)": r"--option \1",
+    r"\bneeds (target|holdout) \(": r"needs --\1 (",
     r"\bn_shadows\b": "--shadows",
     r"\b(n_records|max_records)\b": "--records",
     r"\b(with|without) resume\b": r"\1 --resume",

@@ -186,8 +186,13 @@ def choose_metrics(
     groups = get_args(Group)
     chosen.sort(key=lambda pair: groups.index(pair[0].group))
     for info, _ in chosen:
-        if lacking := [f"{need} ({_NEEDED[need]})" for need in info.needs if not given[need]]:
-            raise ArgumentError(f"the metric {info.key!r} needs {' and '.join(lacking)}")
+        lacking = [need for need in info.needs if not given[need]]
+        if "target" in lacking and "holdout" in lacking:
+            # With a target, a part of the real table is held out.
+            lacking.remove("holdout")
+        if lacking:
+            needed = " and ".join(f"{need} ({_NEEDED[need]})" for need in lacking)
+            raise ArgumentError(f"the metric {info.key!r} needs {needed}")
     return chosen
 
 

@@ -276,7 +276,7 @@ def check_arguments(method: type, unnamed: tuple[Any, ...], given: Iterable[str]
                 f"write {method.__name__}(...).with_options({wrong}=...)"
             )
     raise ArgumentError(
-        f"{method.__name__} has no argument {wrong!r}{near(wrong, own)}; its arguments are {', '.join(own)}"
+        f"{method.__name__} has no argument {wrong!r}{near(wrong, own) or ';'} its arguments are {', '.join(own)}"
     )
 
 
@@ -293,7 +293,7 @@ def _check_known(
         if wrong not in every:
             listed = ", ".join(every) or "none"
             raise ArgumentError(
-                f"{name} has no option {wrong!r}{near(wrong, every)}; its options are {listed}"
+                f"{name} has no option {wrong!r}{near(wrong, every) or ';'} its options are {listed}"
             )
 
 

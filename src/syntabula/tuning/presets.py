@@ -83,7 +83,8 @@ def space_for(method: Synthesizer, wanted: object) -> dict[str, Range | Choice]:
     known = (USUAL, *PRESETS)
     if wanted not in known:
         raise ArgumentError(
-            f"there is no space {shown(wanted)}{near(wanted, known)}; give {', '.join(known)}, or a mapping of options"
+            f"there is no space {shown(wanted)}{near(wanted, known) or ';'} give {', '.join(known)}, a "
+            "mapping of options, or a file named .yaml that holds one"
         )
     try:
         return dict(PRESETS[wanted][method.key])

@@ -152,7 +152,7 @@ class Tuning:
             "objective": self.objective,
             "unit": self.unit,
             "options": dict(self.options),
-            "gain": self.gain,
+            "gain": None if math.isnan(self.gain) else self.gain,
             "default": self.default.to_json(),
             "trials": [trial.to_json() for trial in self.trials],
             "finals": [trial.to_json() for trial in self.finals],

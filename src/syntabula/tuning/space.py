@@ -94,7 +94,7 @@ def check_space(method: Synthesizer, space: Space) -> None:
     for name in space:
         if name not in known:
             raise ArgumentError(
-                f"{type(method).__name__} has no option {name!r}{near(name, known)}; its options are "
+                f"{type(method).__name__} has no option {name!r}{near(name, known) or ';'} its options are "
                 f"{', '.join(sorted(known))}"
             )
     if _EPOCHS in space and "steps" in space:

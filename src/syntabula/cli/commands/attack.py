@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syntabula._entries import Entry
+from syntabula._register import entries, find
 from syntabula.cli import options
 from syntabula.cli.console import CommandError, Console, Exit
 from syntabula.cli.outputs import check_outputs, write_text
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from syntabula import Schema
 
 DISCLOSURE = "disclosure"
+_SCORE = Entry(kind="attack", key=DISCLOSURE, home="syntabula.attacks.disclosure:membership_disclosure")
 
 
 @takes_request
@@ -37,7 +40,10 @@ def attack(
     request: Request,
     shadows: Annotated[
         int | None,
-        typer.Option("--shadows", help="Number of shadow models; default 200, or 20 for disclosure."),
+        typer.Option(
+            "--shadows",
+            help="Number of shadow models, even and at least 8; default 200, or 20 for disclosure.",
+        ),
     ] = None,
     target: Annotated[
         str,
@@ -77,6 +83,8 @@ def attack(
             "disclosure trains its own shadow models; run it without other attacks",
             Exit.ARGUMENTS,
         )
+    for name in chosen:
+        find("attack", name, [*entries("attack"), _SCORE])
     row = _row(target)
     if DISCLOSURE in chosen and row != "outlier":
         raise CommandError("disclosure scores all records; leave out --target", Exit.ARGUMENTS)
@@ -92,12 +100,14 @@ def attack(
     shared: dict[str, Any] = {"workers": workers, "folder": folder, "seed": seed}
     shared |= {} if shadows is None else {"n_shadows": shadows}
     synthesizer, declared = request.synthesizer(), request.schema()
-    if chosen == [DISCLOSURE]:
-        given = {"max_records": records, **shared}
-        text, facts = _disclosure(console, table, synthesizer, declared, given)
-    else:
-        given = {"attacks": chosen, "target": row, "n_records": records, **shared}
-        text, facts = _membership(console, table, synthesizer, declared, given)
+    kept = "no shadow model was kept; --folder keeps them, and the same command then goes on"
+    with console.if_interrupted(kept if folder is None else f"the same command goes on from {str(folder)!r}"):
+        if chosen == [DISCLOSURE]:
+            given = {"max_records": records, **shared}
+            text, facts = _disclosure(console, table, synthesizer, declared, given)
+        else:
+            given = {"attacks": chosen, "target": row, "n_records": records, **shared}
+            text, facts = _membership(console, table, synthesizer, declared, given)
     if out is not None:
         write_text(out, json.dumps(facts, indent=2, allow_nan=False) + "\n", force=force)
     console.result(text, facts)

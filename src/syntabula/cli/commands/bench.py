@@ -113,15 +113,16 @@ def run(
         console.result(planned(work, at_a_time), facts)
         return
     console.note(planned(work, at_a_time))
-    records = bench.run(
-        chosen,
-        place,
-        workers=workers,
-        again=again,
-        total_seconds=QUICK_SECONDS if quick and total is None else total,
-        tell=console.note,
-        progress=lambda done: console.note(step(done)),
-    )
+    with console.if_interrupted(f"finished cells are in {str(place)!r}, and the same command goes on there"):
+        records = bench.run(
+            chosen,
+            place,
+            workers=workers,
+            again=again,
+            total_seconds=QUICK_SECONDS if quick and total is None else total,
+            tell=console.note,
+            progress=lambda done: console.note(step(done)),
+        )
     console.note(f"results are in {str(place)!r}")
     console.result(table(bench.summarize(chosen, records)), _facts(chosen, records))
     _check_any_done(chosen, records, work.missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from textwrap import indent, wrap
 from typing import Annotated, Any
@@ -119,8 +120,14 @@ def _show(console: Console, key: str, title: str, kind: Any, *, only: str | None
     if space:
         lines += ["", "What tune tries, unless --space FILE.yaml says otherwise:"]
         lines += indent(write_yaml(plain_space(space), short=True), "  ").splitlines()
-    facts = {part: {n: _shown(v) for n, v in named.items()} for part, named in parts.items()}
+    facts = {part: {n: _plain(v) for n, v in named.items()} for part, named in parts.items()}
     console.result("\n".join(lines), {"key": key, "options": facts, "space": plain_space(space)})
+
+
+def _plain(value: object) -> object:
+    """Return a default as JSON has it; one that JSON cannot hold as it is shown."""
+    is_plain = value is None or isinstance(value, bool | int | str)
+    return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else _shown(value)
 
 
 def _shown(value: object) -> str:

@@ -6,6 +6,8 @@ import typer
 
 from syntabula.cli.console import Console
 
+_NEEDS = {"target": "a target", "holdout": "a holdout", "rules": "rules in a schema"}
+
 
 def metrics(context: typer.Context) -> None:
     """List the metrics of `evaluate`, with what they need and their sources."""
@@ -20,7 +22,7 @@ def metrics(context: typer.Context) -> None:
         if metric.group != group:
             group = metric.group
             lines += ["", group.capitalize()]
-        needs = "".join(f"; needs a {need}" for need in metric.needs)
+        needs = "".join(f"; needs {_NEEDS[need]}" for need in metric.needs)
         asked = "" if metric.quick else "; only on request"
         paper = f" ({metric.paper})" if metric.paper else ""
         lines.append(f"  {metric.key:<{width}}  {metric.summary}{paper}")

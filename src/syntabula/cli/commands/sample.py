@@ -89,7 +89,7 @@ def sample(
             drawn = loaded.sample_to(
                 out, rows, where=conditions, given=given, seed=seed, parts=of, part=number
             )
-    console.result(f"wrote {drawn} rows to {out}", {"out": str(out), "rows": drawn, "release": str(release)})
+    console.wrote(f"wrote {drawn} rows to {out}", {"out": str(out), "rows": drawn, "release": str(release)})
 
 
 def _part(part: str | None, parts: int | None) -> tuple[int | None, int | None]:

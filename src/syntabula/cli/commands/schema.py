@@ -64,7 +64,7 @@ def schema(
             if out.suffix.lower() != ".json":
                 with temporary.open("a", encoding="utf-8") as file:
                     file.write(comments)
-        console.result(
+        console.wrote(
             f"wrote a draft with {len(drafted)} {'column' if len(drafted) == 1 else 'columns'} to {out}",
             {"out": str(out), **facts, "notes": notes},
         )

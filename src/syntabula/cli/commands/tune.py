@@ -155,7 +155,10 @@ def tune(
         inputs=(table, validation, request.schema_file, request.options_file),
         force=force,
     )
-    with console.progress() as progress:
+    kept = "no trial was kept; --storage FILE keeps them, and the same command then goes on"
+    if storage is not None:
+        kept = f"trials are in {str(storage)!r}, and the same command goes on there"
+    with console.if_interrupted(kept), console.progress() as progress:
         found = tune_method(
             request.synthesizer(),
             table,
@@ -181,6 +184,13 @@ def tune(
         with output(picture, force=force) as temporary:
             draw_search(found, temporary)
     console.result(found.text(), found.to_json())
+    if not found.options:
+        return
+    if out is None:
+        console.note("--out FILE.yaml writes these options for `syntabula synth --options`")
+    elif out.suffix.lower() != ".json":
+        fit = f"syntabula synth {quoted(str(table))} --options {quoted(str(out))} -o synthetic.csv"
+        console.note(f"`{fit}` fits with them, at the --epsilon that you give there")
 
 
 def _tune_privately(
