@@ -331,6 +331,10 @@ class TestTune:
         assert [step for step in told if step.startswith("try")] == [
             f"try options, best so far {best}" for best in (0.5, 0.3, 0.3)
         ]
+        assert (
+            told[1]
+            == "at most 3 fits to come, about 0 s if each takes as long as that of the method as given"
+        )
 
     def test_no_trial_starts_after_the_seconds_are_over(self):
         found = search(trials=50, seconds=1e-9)

@@ -25,7 +25,7 @@ from syntabula.errors import ArgumentError, PrivacyWarning, SyntabulaError, warn
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.schema import SchemaSource
 from syntabula.tuning.chosen import AUTO, chosen_by
-from syntabula.tuning.finals import FAILURES, Finals, mean_scores
+from syntabula.tuning.finals import FAILURES, FITS, Finals, mean_scores
 from syntabula.tuning.job import DEFAULT, Job, pool_of, repeat, tables_of
 from syntabula.tuning.objective import Objective
 from syntabula.tuning.presets import space_for
@@ -155,6 +155,7 @@ class Search:
                 every = [scores, *(m[1] for m in more)]
                 self.study.set_user_attr("default", [mean_scores(every), used + sum(m[2] for m in more)])
             self._check_default()
+            self.report(self._to_come(n_trials, n_finalists, workers), 0.0)
             running: dict[Future[Any], _Running] = {}
             while True:
                 finished = self._finished()
@@ -177,6 +178,14 @@ class Search:
                 finals = Finals(study=self.study, job=self.job)
                 finals.play(self._finalists(n_finalists), pool, workers, self.report)
         self.report("done", 1.0)
+
+    def _to_come(self, n_trials: int, n_finalists: int, workers: int) -> str:
+        """Return how many fits are left, and how long they take if each is as long as that of the method as given."""
+        trials = max(0, n_trials - len(self._finished()))
+        n_fits = trials * self.job.repeats + (FITS * (min(n_finalists, n_trials) + 1) if n_finalists else 0)
+        seconds = n_fits * self._default().seconds / self.job.repeats / min(workers, max(1, n_fits))
+        took = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+        return f"at most {n_fits} fits to come, about {took} if each takes as long as that of the method as given"
 
     def _check_default(self) -> None:
         """Refuse a search whose objective has no value for the method as given, with which all others are compared."""
