@@ -184,11 +184,9 @@ def tune(
         with output(picture, force=force) as temporary:
             draw_search(found, temporary)
     console.result(found.text(), found.to_json())
-    if not found.options:
-        return
-    if out is None:
+    if out is None and found.options:
         console.note("--out FILE.yaml writes these options for `syntabula synth --options`")
-    elif out.suffix.lower() != ".json":
+    elif out is not None and out.suffix.lower() != ".json":
         fit = f"syntabula synth {quoted(str(table))} --options {quoted(str(out))} -o synthetic.csv"
         console.note(f"`{fit}` fits with them, at the --epsilon that you give there")
 
