@@ -71,8 +71,10 @@ class AttackResult:
 
     @property
     def ceiling(self) -> float | None:
-        """Largest AUC that any attack can reach if the claim holds; None without a claim."""
-        return None if self.epsilon is None else auc_ceiling(self.epsilon, self.delta)
+        """Largest AUC that any attack can reach if the claim holds; None without a claim, or with one of infinity."""
+        if self.epsilon is None or math.isinf(self.epsilon):
+            return None
+        return auc_ceiling(self.epsilon, self.delta)
 
     @property
     def reach(self) -> float:
