@@ -68,6 +68,8 @@ def find_types(
     """
     # A pass over a table in parts holds no numbers that could tell more than the kinds of cells.
     in_style = ledger.budget.currency != "none" or isinstance(file, TextParts)
+    if not isinstance(file, TextParts):
+        file.count_kinds(shares)
     asked = {
         name: replace(
             released_kinds(name, file.cell_kinds(name), share=share, ledger=ledger, noise=noise),

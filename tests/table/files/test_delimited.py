@@ -162,6 +162,21 @@ class TestCellKinds:
         assert dict(zip(CELL_KINDS, counts.tolist(), strict=True))["whole"] == 3
         assert (counts.sum(), empty) == (4, 2)
 
+    @pytest.mark.parametrize("at_once", [1, 1_000])
+    def test_are_those_of_each_column_alone(
+        self, at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "t.csv").write_text("a,b,c\n7,x,\n7,2020-01-31,\n007,,\n", encoding="utf-8")
+        monkeypatch.setattr("syntabula.table.files.cell_kinds._CELLS_AT_ONCE", at_once)
+        with delimited_file(tmp_path / "t.csv") as file:
+            file.count_kinds(["c", "a", "b"])
+            found = {n: sorted(CELL_KINDS[k] for k in file.cell_kinds(n)) for n in file.names}
+            file.keep(np.array([1, 2]))
+            later = {n: sorted(CELL_KINDS[k] for k in file.cell_kinds(n)) for n in file.names}
+
+        assert found == {"a": ["text", "whole", "whole"], "b": ["day", "text"], "c": []}
+        assert later == {"a": ["text", "whole"], "b": ["day"], "c": []}
+
 
 class TestTyped:
     def read(self, folder: Path, physical: PhysicalType, *cells: str) -> list[object]:

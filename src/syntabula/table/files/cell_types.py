@@ -10,24 +10,17 @@ If a type must be found under differential privacy, it is found from the kinds o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from syntabula.table.coordinate_names import decimal_comma_of, kinds_of_decimals
 from syntabula.table.database import quoted
-from syntabula.table.files.cell_kinds import (
-    CELL_KINDS,
-    column_type,
-    has_decimal_comma,
-    kind_counts,
-    kinds_by_column,
-)
+from syntabula.table.files.cell_kinds import column_type, counts_by_column, has_decimal_comma
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn
 
 SAMPLE_ROWS = 1000
-_AT_ONCE = 100_000
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
 _WHOLE = "-?(0|[1-9][0-9]{0,19})"
 # In a column with fractions, whole numbers are exact as floats up to 15 digits; longer ones stay text.
@@ -123,7 +116,7 @@ def forms_of(
     sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
     forms: dict[int, PhysicalType] = {}
     looked_at = [i for i, kind in types.items() if kind not in ("BIGINT", "UBIGINT", "DATE")]
-    first = _counts_by_column(database, sample, looked_at)
+    first = dict(counts_by_column(database, sample, looked_at, SAMPLE_ROWS))
     # A column of texts may hold anything.
     present = {i: [kind for kind, n in counts.items() if n] for i, counts in first.items()}
     shown = [
@@ -139,36 +132,12 @@ def forms_of(
         is_open = types[i] == "VARCHAR" or form is None or form.kind == "integer"
         if not counts["text"] and (is_open or _is_form(form, types[i])):
             open_columns.append(i)
-    for i, counts in _all_counts(database, open_columns):
+    (n_rows,) = database.execute("SELECT count(*) FROM written").fetchall()[0]
+    for i, counts in counts_by_column(database, "written", open_columns, n_rows):
         form = column_type(counts, 0, decimal_comma=commas[i])
         if form is not None and _is_form(form, types[i]):
             forms[i] = form
     return forms
-
-
-def _all_counts(database: Any, places: list[int]) -> Iterable[tuple[int, dict[str, int]]]:
-    """Return the kinds of all cells of columns: of a small table at once, of others one by one, for less memory."""
-    (n_rows,) = database.execute("SELECT count(*) FROM written").fetchall()[0]
-    if n_rows <= _AT_ONCE:
-        return _counts_by_column(database, "written", places).items()
-    return ((i, kind_counts(database, "written", f"c{i}")) for i in places)
-
-
-def _counts_by_column(database: Any, source: str, places: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return `kind_counts` of columns c0, c1, ... of a table of texts, by their positions.
-
-    One query for all of them: its tests take a third of a second to prepare, however few the rows. It holds the distinct
-    texts of all columns at once, so it is for some rows.
-    """
-    if not places:
-        return {}
-    texts = " UNION ALL ".join(
-        f"SELECT {i} AS i, c{i} AS c, count(*) AS n FROM {source} GROUP BY c" for i in places
-    )
-    counts = {i: dict.fromkeys(CELL_KINDS, 0) for i in places}
-    for i, kind, n in kinds_by_column(database, f"({texts})"):
-        counts[i][CELL_KINDS[kind]] = n
-    return counts
 
 
 def _is_form(form: PhysicalType | None, kind: str) -> bool:

@@ -10,7 +10,7 @@ import codecs
 import csv
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -84,6 +84,7 @@ class DelimitedFile:
         self.names = tuple(names)
         self.container = container
         self._dialect = dialect
+        self._kinds: dict[str, list[int]] = {}
         self.n_rows = int(database.execute("SELECT count(*) FROM written").fetchall()[0][0])
 
     @property
@@ -96,14 +97,25 @@ class DelimitedFile:
         """Stored type of each column: text."""
         return dict.fromkeys(self.names, _TEXT)
 
+    def count_kinds(self, names: Iterable[str]) -> None:
+        """Count the kinds of the cells of some columns, by a few queries for all of them."""
+        from syntabula.table.files.cell_kinds import CELL_KINDS, counts_by_column
+
+        places = [self.names.index(name) for name in names]
+        with memory_for("find the types of the table's columns"):
+            found = interruptible(
+                self._database,
+                lambda: dict(counts_by_column(self._database, "written", places, self.n_rows)),
+            )
+        for i, counts in found.items():
+            self._kinds[self.names[i]] = [counts[kind] for kind in CELL_KINDS]
+
     def cell_kinds(self, name: str) -> NDArray[np.int64]:
         """Return the position in `CELL_KINDS` of each non-empty cell of a column; sensitive."""
-        from syntabula.table.files.cell_kinds import CELL_KINDS, kind_counts
-
-        column = f"c{self.names.index(name)}"
-        with memory_for("find the types of the table's columns"):
-            counts = interruptible(self._database, lambda: kind_counts(self._database, "written", column))
-        return np.repeat(np.arange(len(CELL_KINDS)), [counts[kind] for kind in CELL_KINDS])
+        if name not in self._kinds:
+            self.count_kinds([name])
+        counts = self._kinds[name]
+        return np.repeat(np.arange(len(counts)), counts)
 
     def texts(self, name: str) -> RawColumn:
         """Return the cells of a column as written; sensitive."""
@@ -127,6 +139,7 @@ class DelimitedFile:
         self._database.execute("DROP TABLE written")
         self._database.execute("ALTER TABLE fewer RENAME TO written")
         self.n_rows = rows.size
+        self._kinds = {}
 
     def typed(self, physical: Mapping[str, PhysicalType], schema: Schema | None = None) -> RawTable:
         """Return the table with columns of these types, and free the texts; call it once, at the end.
