@@ -277,10 +277,6 @@ def fit_table(
         codec = with_fitted_rhythms(codec, model)
     if lifts:
         codec = lifts.found(codec, model)
-    if bounds and rules is None and not is_exact:
-        from syntabula.synthesizers.beyond_bounds import with_room_beyond
-
-        codec = with_room_beyond(codec, model, bounds, found)
     if method.preprocessing.joins_bins(exact=is_exact):
         codec, model = with_joined_bins(codec, model)
     if rules is not None and ends:
