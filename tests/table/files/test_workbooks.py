@@ -451,6 +451,18 @@ class TestFormulas:
         with pytest.raises(DataError, match="'twice': the workbook holds formulas"):
             read(path)
 
+    def test_formulas_that_are_all_0_are_refused_where_they_are_computed_when_opened(
+        self, tmp_path: Path
+    ) -> None:
+        path = self.of_formulas(tmp_path)
+        self.rewritten(path, b"</f><v />", b"</f><v>0</v>")
+
+        with pytest.raises(DataError, match=r"^column 'twice': the workbook holds formulas"):
+            read(path)
+
+        self.rewritten(path, b"<f>A3*2</f><v>0</v>", b"<f>A3*2</f><v>9424</v>")
+        assert read(path).columns["twice"].values.tolist() == [0, 9424, 0, 8]
+
     def test_a_column_whose_name_is_one_too_is_called_by_its_letter(self, tmp_path: Path) -> None:
         path = sheet(tmp_path / "t.xlsx", [["n", '="tw"&"ice"'], [1, "=A2*2"], [2, "=A3*2"]])
 

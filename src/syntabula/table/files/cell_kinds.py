@@ -72,6 +72,8 @@ month, or the season that began in 2009. NA and the like are missing cells, exce
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
 _CELLS_AT_ONCE = 4_000_000
+MOST_COLUMNS = 50
+"""Columns of one query, whose time to prepare grows faster than their number."""
 
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MINUTES, _SECONDS = r"[0-9]{2}:[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
@@ -92,7 +94,7 @@ def counts_by_column(
     """Yield the number of non-empty cells of each kind in columns c0, c1, ... of a table of texts, by their positions.
 
     A query's tests take a third of a second to prepare, however few the rows, so that one query is for as many columns as
-    `_CELLS_AT_ONCE` allows: it holds the distinct texts of all of them. Each of these is tested once.
+    `_CELLS_AT_ONCE` and `MOST_COLUMNS` allow: it holds the distinct texts of all of them. Each of these is tested once.
 
     Args:
         database: Connection with the table.
@@ -100,7 +102,7 @@ def counts_by_column(
         places: Positions of the columns.
         n_rows: Number of its rows, or more.
     """
-    n_columns = max(1, _CELLS_AT_ONCE // max(n_rows, 1))
+    n_columns = min(max(1, _CELLS_AT_ONCE // max(n_rows, 1)), MOST_COLUMNS)
     for begin in range(0, len(places), n_columns):
         some = places[begin : begin + n_columns]
         texts = " UNION ALL ".join(

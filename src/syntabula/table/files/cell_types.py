@@ -16,7 +16,12 @@ from typing import Any
 
 from syntabula.table.coordinate_names import decimal_comma_of, kinds_of_decimals
 from syntabula.table.database import quoted
-from syntabula.table.files.cell_kinds import column_type, counts_by_column, has_decimal_comma
+from syntabula.table.files.cell_kinds import (
+    MOST_COLUMNS,
+    column_type,
+    counts_by_column,
+    has_decimal_comma,
+)
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn
 
@@ -156,14 +161,17 @@ def _is_form(form: PhysicalType | None, kind: str) -> bool:
 def _candidates(database: Any, source: str, places: Sequence[int]) -> dict[int, list[str]]:
     """Return the types that read all present cells of each column of a few rows, in the order of preference.
 
-    One test of each type for all columns, as tests take longer to prepare than a few rows to read.
+    One test of each type for many columns, as tests take longer to prepare than a few rows to read.
     """
-    if not places:
-        return {}
-    texts = " UNION ALL ".join(f"SELECT {i} AS i, {stripped(f'c{i}')} AS c FROM {source}" for i in places)
     unread = ", ".join(f"count(*) FILTER (WHERE NOT {_reads('c', kind)})" for kind in _PATTERNS)
-    query = f"SELECT i, {unread} FROM ({texts}) WHERE c IS NOT NULL AND c NOT IN ({_LISTED}) GROUP BY i"
-    left = {i: counts for i, *counts in database.execute(query).fetchall()}
+    left: dict[int, list[int]] = {}
+    for begin in range(0, len(places), MOST_COLUMNS):
+        texts = " UNION ALL ".join(
+            f"SELECT {i} AS i, {stripped(f'c{i}')} AS c FROM {source}"
+            for i in places[begin : begin + MOST_COLUMNS]
+        )
+        query = f"SELECT i, {unread} FROM ({texts}) WHERE c IS NOT NULL AND c NOT IN ({_LISTED}) GROUP BY i"
+        left |= {i: counts for i, *counts in database.execute(query).fetchall()}
     # A column without any such cell is read by all types.
     none = [0] * len(_PATTERNS)
     return {i: [k for k, n in zip(_PATTERNS, left.get(i, none), strict=True) if not n] for i in places}
@@ -187,10 +195,11 @@ def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> dict[tu
 
 
 def _counts(database: Any, expressions: list[str], source: str) -> tuple[Any, ...]:
-    if not expressions:
-        return ()
-    row: tuple[Any, ...] = database.execute(f"SELECT {', '.join(expressions)} FROM {source}").fetchall()[0]
-    return row
+    found: list[Any] = []
+    for begin in range(0, len(expressions), MOST_COLUMNS):
+        some = expressions[begin : begin + MOST_COLUMNS]
+        found += database.execute(f"SELECT {', '.join(some)} FROM {source}").fetchall()[0]
+    return tuple(found)
 
 
 def _reads(column: str, kind: str) -> str:

@@ -1,4 +1,7 @@
-"""Formulas of a workbook that no program has computed: libraries write them without a value, and cells read empty."""
+"""Formulas of a workbook that no program has computed: libraries write them without a value, or with 0 for each.
+
+So their cells would read as empty, or as 0.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,9 @@ _FORMULA = re.compile(rb"<(\w+:)?f[\s/>]")
 def check_computed(place: str, part: str, names: dict[int, str]) -> None:
     """Refuse a sheet with formulas that were never computed.
 
-    A column would come out empty, in all rows or in those that were added last, though it looks filled where it is
-    opened.
+    A column would come out empty or as 0, in all rows or in those that were added last, though it looks filled where it
+    is opened. All of a column's formulas are 0 in a workbook that asks to be computed when it is opened: then none is
+    known.
 
     Args:
         place: Path of the workbook.
@@ -37,7 +41,8 @@ def check_computed(place: str, part: str, names: dict[int, str]) -> None:
             if not _has_formulas(sheet):
                 return
         with archive.open(part.lstrip("/")) as sheet:
-            places = sorted(_uncomputed(sheet))
+            without, zero = _uncomputed(sheet)
+        places = sorted(without | zero if _is_computed_when_opened(archive) else without)
     if not places:
         return
     letters = require("openpyxl.utils", "excel").get_column_letter
@@ -59,13 +64,23 @@ def _has_formulas(sheet: IO[bytes]) -> bool:
     return False
 
 
-def _uncomputed(sheet: IO[bytes]) -> set[int]:
-    """Return the places of columns in which a formula has no value.
+def _is_computed_when_opened(archive: ZipFile) -> bool:
+    """Return whether a workbook asks for all formulas to be computed anew, as those of XlsxWriter do."""
+    with archive.open("xl/workbook.xml") as book:
+        return any(
+            element.tag == _SPACE + "calcPr" and element.get("fullCalcOnLoad") in ("1", "true")
+            for _, element in iterparse(book)
+        )
+
+
+def _uncomputed(sheet: IO[bytes]) -> tuple[set[int], set[int]]:
+    """Return the places of columns in which a formula has no value, and of those whose formulas are all 0.
 
     A formula that comes to the empty text has an empty value, and its cell says that it is a text.
     """
     utils: Any = require("openpyxl.utils.cell", "excel")
-    found: set[int] = set()
+    without: set[int] = set()
+    zero: dict[int, bool] = {}
     column = -1
     for _, element in iterparse(sheet):
         if element.tag == _SPACE + "row":
@@ -77,7 +92,9 @@ def _uncomputed(sheet: IO[bytes]) -> set[int]:
             column = column + 1 if at is None else utils.coordinate_to_tuple(at)[1] - 1
             value = element.find(_SPACE + "v")
             is_known = value is not None and (bool(value.text) or element.get("t") == "str")
-            if element.find(_SPACE + "f") is not None and not is_known:
-                found.add(column)
+            if element.find(_SPACE + "f") is not None:
+                if not is_known:
+                    without.add(column)
+                zero[column] = zero.get(column, True) and value is not None and value.text == "0"
             element.clear()
-    return found
+    return without, {column for column, is_zero in zero.items() if is_zero}
