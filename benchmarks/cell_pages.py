@@ -55,8 +55,8 @@ stands beside the paper's PGM.
 {whole}
 ## Shortcomings
 
-- Ours have default settings, and SynMeter's are tuned; its evaluators too, which were tuned here on insurance
-  alone. One seed stands for tab_bench and MargNet, and for tuned evaluators.
+- Ours have default settings, and SynMeter's are tuned; its evaluators too, which were tuned here on insurance and
+  obesity alone. One seed stands for tab_bench and MargNet, and for tuned evaluators.
 - SynMeter's figures are means of ten tables of one fit; ours are of one table for each of three fits, which part
   the rows anew.
 - Where a reason is "network", "weaker" or "learner" the gap is real as far as these runs tell, and nothing here
