@@ -141,4 +141,4 @@ def test_one_column_is_told_in_the_singular(tmp_path, capsys) -> None:
 
     assert main(["schema", str(tmp_path / "t.csv"), "-o", str(tmp_path / "s.yaml")]) == 0
 
-    assert "wrote a draft with 1 column to" in capsys.readouterr().out
+    assert "wrote a draft with 1 column to" in capsys.readouterr().err

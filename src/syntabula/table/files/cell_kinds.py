@@ -8,7 +8,7 @@ these allow two orders of day and month, it stays text.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,9 +71,6 @@ month, or the season that began in 2009. NA and the like are missing cells, exce
 """
 
 _AT = {kind: place for place, kind in enumerate(CELL_KINDS)}
-_CELLS_AT_ONCE = 4_000_000
-MOST_COLUMNS = 50
-"""Columns of one query, whose time to prepare grows faster than their number."""
 
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MINUTES, _SECONDS = r"[0-9]{2}:[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
@@ -86,32 +83,6 @@ _IS_WEEK = "strftime(try_strptime({0}, '%G-W%V'), '%G-W%V') = {0}"
 _OF_DAY = "(19|20)[0-9]{2}(0[1-9]|1[0-2])([0-2][0-9]|3[01])"
 _OF_MINUTES = "([01][0-9]|2[0-3])[0-5][0-9]"
 _OF_HALF = "[0-5][0-9] [AaPp][Mm]"
-
-
-def counts_by_column(
-    database: Any, source: str, places: Sequence[int], n_rows: int
-) -> Iterator[tuple[int, dict[str, int]]]:
-    """Yield the number of non-empty cells of each kind in columns c0, c1, ... of a table of texts, by their positions.
-
-    A query's tests take a third of a second to prepare, however few the rows, so that one query is for as many columns as
-    `_CELLS_AT_ONCE` and `MOST_COLUMNS` allow: it holds the distinct texts of all of them. Each of these is tested once.
-
-    Args:
-        database: Connection with the table.
-        source: SQL of the table.
-        places: Positions of the columns.
-        n_rows: Number of its rows, or more.
-    """
-    n_columns = min(max(1, _CELLS_AT_ONCE // max(n_rows, 1)), MOST_COLUMNS)
-    for begin in range(0, len(places), n_columns):
-        some = places[begin : begin + n_columns]
-        texts = " UNION ALL ".join(
-            f"SELECT {i} AS i, c{i} AS c, count(*) AS n FROM {source} GROUP BY c" for i in some
-        )
-        counts = {i: dict.fromkeys(CELL_KINDS, 0) for i in some}
-        for i, kind, n in kinds_by_column(database, f"({texts})"):
-            counts[i][CELL_KINDS[kind]] = n
-        yield from counts.items()
 
 
 def kinds_by_column(database: Any, source: str) -> list[tuple[int, int, int]]:

@@ -10,22 +10,20 @@ If a type must be found under differential privacy, it is found from the kinds o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from syntabula.table.coordinate_names import decimal_comma_of, kinds_of_decimals
 from syntabula.table.database import quoted
-from syntabula.table.files.cell_kinds import (
-    MOST_COLUMNS,
-    column_type,
-    counts_by_column,
-    has_decimal_comma,
-)
+from syntabula.table.files.cell_kinds import CELL_KINDS, column_type, has_decimal_comma, kinds_by_column
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn
 
 SAMPLE_ROWS = 1000
+_CELLS_AT_ONCE = 4_000_000
+_MOST_COLUMNS = 50
+"""Columns of one query, whose time to prepare grows faster than their number."""
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
 _WHOLE = "-?(0|[1-9][0-9]{0,19})"
 # In a column with fractions, whole numbers are exact as floats up to 15 digits; longer ones stay text.
@@ -145,6 +143,32 @@ def forms_of(
     return forms
 
 
+def counts_by_column(
+    database: Any, source: str, places: Sequence[int], n_rows: int
+) -> Iterator[tuple[int, dict[str, int]]]:
+    """Yield the number of non-empty cells of each kind in columns c0, c1, ... of a table of texts, by their positions.
+
+    A query's tests take a third of a second to prepare, however few the rows, so that one query is for as many columns as
+    `_CELLS_AT_ONCE` and `_MOST_COLUMNS` allow: it holds the distinct texts of all of them. Each of these is tested once.
+
+    Args:
+        database: Connection with the table.
+        source: SQL of the table.
+        places: Positions of the columns.
+        n_rows: Number of its rows, or more.
+    """
+    n_columns = min(max(1, _CELLS_AT_ONCE // max(n_rows, 1)), _MOST_COLUMNS)
+    for begin in range(0, len(places), n_columns):
+        some = places[begin : begin + n_columns]
+        texts = " UNION ALL ".join(
+            f"SELECT {i} AS i, c{i} AS c, count(*) AS n FROM {source} GROUP BY c" for i in some
+        )
+        counts = {i: dict.fromkeys(CELL_KINDS, 0) for i in some}
+        for i, kind, n in kinds_by_column(database, f"({texts})"):
+            counts[i][CELL_KINDS[kind]] = n
+        yield from counts.items()
+
+
 def _is_form(form: PhysicalType | None, kind: str) -> bool:
     if form is None:
         return False
@@ -165,10 +189,10 @@ def _candidates(database: Any, source: str, places: Sequence[int]) -> dict[int, 
     """
     unread = ", ".join(f"count(*) FILTER (WHERE NOT {_reads('c', kind)})" for kind in _PATTERNS)
     left: dict[int, list[int]] = {}
-    for begin in range(0, len(places), MOST_COLUMNS):
+    for begin in range(0, len(places), _MOST_COLUMNS):
         texts = " UNION ALL ".join(
             f"SELECT {i} AS i, {stripped(f'c{i}')} AS c FROM {source}"
-            for i in places[begin : begin + MOST_COLUMNS]
+            for i in places[begin : begin + _MOST_COLUMNS]
         )
         query = f"SELECT i, {unread} FROM ({texts}) WHERE c IS NOT NULL AND c NOT IN ({_LISTED}) GROUP BY i"
         left |= {i: counts for i, *counts in database.execute(query).fetchall()}
@@ -196,8 +220,8 @@ def _proven(database: Any, source: str, tests: list[tuple[int, str]]) -> dict[tu
 
 def _counts(database: Any, expressions: list[str], source: str) -> tuple[Any, ...]:
     found: list[Any] = []
-    for begin in range(0, len(expressions), MOST_COLUMNS):
-        some = expressions[begin : begin + MOST_COLUMNS]
+    for begin in range(0, len(expressions), _MOST_COLUMNS):
+        some = expressions[begin : begin + _MOST_COLUMNS]
         found += database.execute(f"SELECT {', '.join(some)} FROM {source}").fetchall()[0]
     return tuple(found)
 

@@ -99,7 +99,8 @@ class DelimitedFile:
 
     def count_kinds(self, names: Iterable[str]) -> None:
         """Count the kinds of the cells of some columns, by a few queries for all of them."""
-        from syntabula.table.files.cell_kinds import CELL_KINDS, counts_by_column
+        from syntabula.table.files.cell_kinds import CELL_KINDS
+        from syntabula.table.files.cell_types import counts_by_column
 
         places = [self.names.index(name) for name in names]
         with memory_for("find the types of the table's columns"):
