@@ -69,6 +69,7 @@ def find_types(
     # A pass over a table in parts holds no numbers that could tell more than the kinds of cells.
     in_style = ledger.budget.currency != "none" or isinstance(file, TextParts)
     if not isinstance(file, TextParts):
+        progress("find the types", 0.0)
         file.count_kinds(shares)
     asked = {
         name: replace(

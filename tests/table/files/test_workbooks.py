@@ -463,6 +463,37 @@ class TestFormulas:
         self.rewritten(path, b"<f>A3*2</f><v>0</v>", b"<f>A3*2</f><v>9424</v>")
         assert read(path).columns["twice"].values.tolist() == [0, 9424, 0, 8]
 
+    def test_sheets_in_utf_16_are_looked_at_too(self, tmp_path: Path) -> None:
+        path = self.of_formulas(tmp_path)
+        with ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        sheet = parts["xl/worksheets/sheet1.xml"].decode()
+        head = "" if sheet.startswith("<?xml") else '<?xml version="1.0" encoding="UTF-16"?>'
+        parts["xl/worksheets/sheet1.xml"] = (head + sheet.replace("UTF-8", "UTF-16")).encode("utf-16")
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            for name, content in parts.items():
+                archive.writestr(name, content)
+
+        with pytest.raises(DataError, match="'twice': the workbook holds formulas"):
+            read(path)
+
+    def test_the_main_part_may_have_another_name(self, tmp_path: Path) -> None:
+        path = self.of_formulas(tmp_path)
+        self.rewritten(path, b"</f><v />", b"</f><v>0</v>")
+        with ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            for name, content in parts.items():
+                name = name.replace("xl/workbook.xml", "xl/book.xml").replace(
+                    "workbook.xml.rels", "book.xml.rels"
+                )
+                if "rels" in name or name == "[Content_Types].xml":
+                    content = content.replace(b"xl/workbook.xml", b"xl/book.xml")
+                archive.writestr(name, content)
+
+        with pytest.raises(DataError, match="'twice': the workbook holds formulas"):
+            read(path)
+
     def test_a_column_whose_name_is_one_too_is_called_by_its_letter(self, tmp_path: Path) -> None:
         path = sheet(tmp_path / "t.xlsx", [["n", '="tw"&"ice"'], [1, "=A2*2"], [2, "=A3*2"]])
 

@@ -6,6 +6,7 @@ So their cells would read as empty, or as 0.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import IO, Any
 from xml.etree.ElementTree import iterparse
 from zipfile import ZipFile
@@ -19,6 +20,8 @@ _READ_AT_ONCE = 2**20
 _LONGEST_TAG = 64
 _FORMULA = re.compile(rb"<(\w+:)?f[\s/>]")
 """The tag of a formula. Most sheets have none, and are read no second time cell by cell."""
+_RELATIONS = "_rels/.rels"
+"""The part of an archive that names the one of the workbook."""
 
 
 def check_computed(place: str, part: str, names: dict[int, str]) -> None:
@@ -55,10 +58,11 @@ def check_computed(place: str, part: str, names: dict[int, str]) -> None:
 
 
 def _has_formulas(sheet: IO[bytes]) -> bool:
-    """Return whether a sheet has formulas; it is read a part at a time."""
+    """Return whether a sheet may have formulas; it is read a part at a time."""
     before = b""
     while part := sheet.read(_READ_AT_ONCE):
-        if _FORMULA.search(before + part):
+        # In UTF-16 the tag has other bytes.
+        if _FORMULA.search(before + part) or part.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             return True
         before = part[-_LONGEST_TAG:]
     return False
@@ -66,11 +70,20 @@ def _has_formulas(sheet: IO[bytes]) -> bool:
 
 def _is_computed_when_opened(archive: ZipFile) -> bool:
     """Return whether a workbook asks for all formulas to be computed anew, as those of XlsxWriter do."""
-    with archive.open("xl/workbook.xml") as book:
-        return any(
-            element.tag == _SPACE + "calcPr" and element.get("fullCalcOnLoad") in ("1", "true")
-            for _, element in iterparse(book)
-        )
+    if _RELATIONS not in archive.namelist():
+        return False
+    with archive.open(_RELATIONS) as relations:
+        books = [
+            e.get("Target", "").lstrip("/")
+            for _, e in iterparse(relations)
+            if e.get("Type", "").endswith("/officeDocument")
+        ]
+    for name in {*books} & {*archive.namelist()}:
+        with archive.open(name) as book:
+            for _, element in iterparse(book):
+                if element.tag == _SPACE + "calcPr" and element.get("fullCalcOnLoad") in ("1", "true"):
+                    return True
+    return False
 
 
 def _uncomputed(sheet: IO[bytes]) -> tuple[set[int], set[int]]:
