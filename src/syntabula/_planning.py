@@ -81,10 +81,12 @@ class FitCost:
     Attributes:
         memory_mb: Upper bound on the memory, the model included.
         seconds: Rough time on one core.
+        most_seconds: The same where nearly all columns depend on each other; None where that hardly changes it.
     """
 
     memory_mb: float
     seconds: float
+    most_seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,7 @@ class PlannedFit:
             derive it from them.
         seconds_for: Number of records up to which `seconds` holds; more take longer in proportion, as more marginals are
             worth measuring. None if it does not depend on them.
+        most_seconds: As `seconds`, where nearly all columns depend on each other; None where that hardly changes it.
     """
 
     cells: int
@@ -110,18 +113,21 @@ class PlannedFit:
     times: int = 1
     seconds: float | None = None
     seconds_for: int | None = None
+    most_seconds: float | None = None
 
     @property
     def cost(self) -> FitCost:
         """Memory and time with a graphical model of this many cells."""
         seconds = self.cells * _SECONDS_PER_MODEL_CELL if self.seconds is None else self.seconds
-        return FitCost(self.cells * _BYTES_PER_MODEL_CELL / 2**20, seconds)
+        return FitCost(self.cells * _BYTES_PER_MODEL_CELL / 2**20, seconds, self.most_seconds)
 
     def for_records(self, n_records: int) -> PlannedFit:
         """Return the same fit with its time for a number of records."""
         if self.seconds is None or self.seconds_for is None or n_records <= self.seconds_for:
             return self
-        return replace(self, seconds=self.seconds * n_records / self.seconds_for)
+        times = n_records / self.seconds_for
+        most = None if self.most_seconds is None else self.most_seconds * times
+        return replace(self, seconds=self.seconds * times, most_seconds=most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +176,18 @@ class PlannedStep:
     def seconds_at(self, epsilon: float) -> float:
         """Return the rough time with a budget, which may be infinite: in proportion to epsilon above 1, and to its root
         below, as of AIM on adult, bank and wide tables (benchmarks/results/aim.md)."""
+        return self.seconds * self._growth(epsilon)
+
+    def most_seconds_at(self, epsilon: float) -> float:
+        """Return the same where nearly all columns depend on each other."""
+        cost = self.fit_cost
+        more = 0.0 if cost.most_seconds is None else max(cost.most_seconds - cost.seconds, 0.0)
+        return (self.seconds + more) * self._growth(epsilon)
+
+    def _growth(self, epsilon: float) -> float:
         if not self.grows:
-            return self.seconds
-        return self.seconds * (math.sqrt(epsilon) if epsilon < 1 else min(epsilon, _MOST_EPSILON))
+            return 1.0
+        return math.sqrt(epsilon) if epsilon < 1 else min(epsilon, _MOST_EPSILON)
 
     @property
     def fit_cost(self) -> FitCost:

@@ -295,3 +295,37 @@ def test_a_larger_budget_takes_longer_where_it_lets_more_be_measured() -> None:
     assert steps[10.0] == pytest.approx(10 * steps[1.0])
     assert measuring.seconds_at(np.inf) == measuring.seconds_at(10.0) == 10 * measuring.seconds
     assert seconds[0.25] == seconds[1.0] == seconds[10.0]
+
+
+class TestColumnsThatAllDependOnEachOther:
+    """The model is then soon at its largest, and each round asks it for all pairs."""
+
+    @staticmethod
+    def of(n_columns: int) -> st.Schema:
+        return st.Schema({f"c{i}": st.Categorical(("x", "y", "z")) for i in range(n_columns)})
+
+    def test_a_wide_table_may_take_far_longer_and_the_plan_says_so(self) -> None:
+        plan = st.AIM(epsilon=1).plan(self.of(60), 20_000)
+
+        assert plan.most_seconds > 10 * plan.seconds
+        assert f"(up to {plan.most_seconds:,.0f} s where nearly all columns depend on each other)" in str(
+            plan
+        )
+        assert plan.to_json()["most_seconds"] == plan.most_seconds
+        assert "up to" not in str(st.AIM(epsilon=1).plan(self.of(14), 20_000))
+
+    def test_it_grows_with_what_lets_more_be_measured(self) -> None:
+        def most(epsilon: float = 1.0, n_rows: int = 20_000, **options: int) -> float:
+            plan = st.AIM(epsilon=epsilon).with_options(**options).plan(self.of(60), n_rows)
+            return plan.most_seconds
+
+        assert most(epsilon=5) > 4 * most()
+        assert most(epsilon=0.25) < most() / 1.8
+        assert most(n_rows=100_000) > 4 * most()
+        assert most(max_rounds=6) < most() / 10
+        assert most(max_model_mb=20) < most() / 3
+
+    def test_without_privacy_a_few_rounds_are_enough(self) -> None:
+        plan = st.AIM(epsilon=float("inf")).plan(self.of(60), 20_000)
+
+        assert plan.most_seconds == pytest.approx(plan.seconds)

@@ -186,6 +186,8 @@ def planned_fit(
         )
         if position == 0:
             seconds += n_columns * (_SECONDS_PER_READ_COLUMN + n_rows * _SECONDS_PER_READ_CELL)
+        # Without privacy marginals are measured in a few rounds, so that the model is seldom at its largest.
+        most = 0.0 if budget.currency == "none" else step.most_seconds_at(budget.epsilon)
         planned = PlanStep(
             name=step.name,
             share=float(share),
@@ -193,6 +195,7 @@ def planned_fit(
             memory_mb=step.memory_mb,
             seconds=seconds,
             instead=step.instead,
+            more_seconds=max(most - step.seconds_at(budget.epsilon), 0.0),
         )
         steps.append(planned)
     return Plan(

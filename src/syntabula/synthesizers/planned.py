@@ -16,6 +16,8 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.units import RECORD, Unit
 
 _ROWS_SHOWN = (1, 2, 5, 10)
+_LONG, _FAR_LONGER = 60.0, 3.0
+"""Seconds, and times the usual ones, from which on a plan shows how long a fit may take at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,7 @@ class PlanStep:
         memory_mb: Upper bound on the memory it needs beyond the table.
         seconds: Rough time on two cores.
         instead: Whether it stands for another way of learning, which may replace the others.
+        more_seconds: How much longer it may take where nearly all columns depend on each other.
     """
 
     name: str
@@ -37,6 +40,7 @@ class PlanStep:
     memory_mb: float
     seconds: float
     instead: bool = False
+    more_seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,11 @@ class Plan:
         return sum(s.seconds for s in self.steps if not s.instead)
 
     @property
+    def most_seconds(self) -> float:
+        """The same where nearly all columns depend on each other, which nobody can know before the table is asked."""
+        return self.seconds + sum(s.more_seconds for s in self.steps if not s.instead)
+
+    @property
     def noise_by_rows(self) -> dict[int, float]:
         """Standard deviation of the noise on a count that takes the whole budget, by the rows that a unit may have.
 
@@ -111,6 +120,7 @@ class Plan:
         lines = [
             f"Plan for method {self.method}, {self.budget.describe(self.unit.short)}",
             f"assuming {self.n_rows:,} rows: about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s",
+            *self._most(),
             *(() if self.choice is None else (f"{self.choice.method}, because {self.choice.reason}.",)),
             *((self.caution,) if self.caution else ()),
             *self._passes(),
@@ -126,6 +136,13 @@ class Plan:
         if self.computed:
             lines += ["", f"Computed by rules, at no cost: {', '.join(self.computed)}"]
         return "\n".join(lines) + "\n"
+
+    def _most(self) -> list[str]:
+        """Return a line on how long it may take, if that is much longer."""
+        most = self.most_seconds
+        if most < max(_LONG, _FAR_LONGER * self.seconds):
+            return []
+        return [f"(up to {most:,.0f} s where nearly all columns depend on each other)"]
 
     def _passes(self) -> list[str]:
         """Return a line on how often a table in parts is read."""
@@ -170,6 +187,7 @@ class Plan:
             "passes": self.passes,
             "read_again": self.read_again,
             "seconds": self.seconds,
+            "most_seconds": self.most_seconds,
             "choice": None if self.choice is None else self.choice.to_json(),
             "computed": list(self.computed),
             "steps": [{name: getattr(step, name) for name in told} for step in self.steps],
