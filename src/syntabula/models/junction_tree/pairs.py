@@ -59,12 +59,17 @@ def plan_pass(tree: JunctionTree, wanted: Sequence[Clique]) -> list[Sending]:
     return steps
 
 
+def _made(tree: JunctionTree, step: Sending) -> int:
+    """Return the cells of a message."""
+    return tree.domain.cells(step.separator) * sum(tree.domain.size(c) for c in step.sent)
+
+
 def most_cells(tree: JunctionTree, steps: Sequence[Sending]) -> int:
     """Return the most cells that messages hold at any time."""
     waiting: dict[int, int] = {}
     held = most = 0
     for step in steps:
-        made = tree.domain.cells(step.separator) * sum(tree.domain.size(c) for c in step.sent)
+        made = _made(tree, step)
         held += made
         most = max(most, held)
         waiting[step.reader] = waiting.get(step.reader, 0) + made
@@ -93,11 +98,11 @@ def pairs_across(
     if not wanted:
         return {}
     at_once = max(_BYTES_AT_ONCE, _BYTES_PER_CELL * tree.cells) // tables[0].itemsize
-    return _found(tree, tables, list(wanted), 0, at_once)
+    return _found(tree, tables, wanted, at_once)
 
 
 def _found(
-    tree: JunctionTree, tables: Sequence[FloatArray], wanted: list[Clique], side: int, at_once: int
+    tree: JunctionTree, tables: Sequence[FloatArray], wanted: Sequence[Clique], at_once: int
 ) -> dict[Clique, FloatArray]:
     """Find pairs in one pass, or in several passes for fewer columns each if messages would be too large."""
     if not wanted:
@@ -107,12 +112,10 @@ def _found(
     if cells <= at_once:
         return _run(tree, tables, wanted, steps, {})
     if len(wanted) > 1:
-        wanted.sort(key=lambda pair: pair[side])
-        half = len(wanted) // 2
         return {
             pair: table
-            for part in (wanted[:half], wanted[half:])
-            for pair, table in _found(tree, tables, part, 1 - side, at_once).items()
+            for part in _parts(tree, steps, wanted)
+            for pair, table in _found(tree, tables, part, at_once).items()
         }
     # A single pair needs one column carried: carry some of its codes at a time.
     (pair,) = wanted
@@ -124,6 +127,32 @@ def _found(
         for start in range(0, size, rows)
     ]
     return {pair: np.concatenate(parts, axis=pair.index(carried))}
+
+
+def _parts(
+    tree: JunctionTree, steps: Sequence[Sending], wanted: Sequence[Clique]
+) -> tuple[list[Clique], list[Clique]]:
+    """Divide pairs so that the largest message is of half as many codes in either part.
+
+    Other messages may be made for both parts, but they are smaller.
+    """
+    largest = max(steps, key=lambda step: _made(tree, step))
+    half = sum(tree.domain.size(c) for c in largest.sent) / 2
+    first, codes = set[str](), 0
+    for column in largest.sent:
+        if first and codes + tree.domain.size(column) / 2 > half:
+            break
+        first.add(column)
+        codes += tree.domain.size(column)
+    others = {*largest.sent, *largest.separator}
+    across = [(a in first and b not in others) or (b in first and a not in others) for a, b in wanted]
+    if all(across) or not any(across):
+        half_way = len(wanted) // 2
+        across = [place < half_way for place in range(len(wanted))]
+    return (
+        [pair for pair, is_across in zip(wanted, across, strict=True) if is_across],
+        [pair for pair, is_across in zip(wanted, across, strict=True) if not is_across],
+    )
 
 
 @dataclass(frozen=True)
