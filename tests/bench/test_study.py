@@ -111,12 +111,32 @@ class TestStudyFile:
             ),
             ("datasets: [census]\nmethods: [mst]\nscore_options: {tvd-2: {wy: 3}}", "has no option 'wy'"),
             ("datasets: [census@1]\nmethods: [mst]", "must have at least 2 rows"),
+            (
+                "datasets: [insurance@1339]\nmethods: [mst]",
+                "'insurance@1339' asks for 1,339 rows, and 'insurance' has 1,338; write insurance for all of them",
+            ),
+            ("datasets: [census@30001]\nmethods: [mst]", "asks for 30,001 rows, and 'census' has 30,000"),
+            ("datasets: [bank@1.5]\nmethods: [mst]", "'1.5' rows, which is no whole number"),
+            ("datasets: [bank@all]\nmethods: [mst]", "'all' rows, which is no whole number"),
             ("- 1", "must have named fields"),
         ]:
             with pytest.raises(ArgumentError) as caught:
                 study_of(wrong, default_name="s")
 
             assert message in str(caught.value)
+
+    def test_tables_may_have_all_of_their_rows_and_simulated_ones_any_number(self) -> None:
+        every = (
+            "insurance@1338",
+            "census@30000",
+            "controlled_normal@20000",
+            "points_moons@1000",
+            "few.csv@9999",
+        )
+
+        study = Study(name="s", datasets=every, methods=("mst",))  # type: ignore[arg-type]
+
+        assert study.datasets == every
 
     def test_what_no_cell_could_do_is_said_before_any_runs(self) -> None:
         for planted, message in [

@@ -61,13 +61,26 @@ def known_tables(given: Sequence[str]) -> list[str]:
 
 
 def check_dataset(name: str) -> None:
-    """Refuse what is neither a named table nor the path of a file that exists."""
-    from syntabula.datasets.registry import unknown
+    """Refuse what is neither a named table nor like the path of a file, and more rows than a named table has."""
+    from syntabula.bench.table_source import SIMULATED
+    from syntabula.datasets.registry import registry, unknown
 
     text("datasets", name)
     table, rows = table_and_rows(name)
+    before, at, number = name.rpartition("@")
+    if rows is None and at and before in known_tables(()):
+        raise ArgumentError(
+            f"the table {name!r} asks for {shown(number)} rows, which is no whole number; write one, as in {before}@2000"
+        )
     if rows is not None and rows < 2:
         raise ArgumentError(f"the table {name!r} must have at least 2 rows, as in bank@2000")
+    # A file may be shorter: how many rows it has is known only when it is read.
+    known = None if table.startswith(SIMULATED) else registry().get(table)
+    if rows is not None and known is not None and rows > known.n_rows:
+        raise ArgumentError(
+            f"the table {name!r} asks for {rows:,} rows, and {table!r} has {known.n_rows:,}; write {table} for all of "
+            "them, or a smaller number"
+        )
     if table not in known_tables(()) and not Path(table).suffix:
         raise ArgumentError(f"{unknown(table)}; a table of your own is the path of its file")
 

@@ -75,7 +75,7 @@ class StudyFields:
         title: What it asks, in one line.
         task: What a cell does: "tables" learns and scores a table; see `tasks.TASKS` for others.
         datasets: Names of tables, as `syntabula.datasets.names()` lists them, or paths of files; "bank@2000" takes 2,000
-            random rows.
+            random rows, and of a file that has fewer all.
         methods: Methods with their options.
         epsilons: Budgets; infinity switches privacy off.
         delta: Delta of all budgets.
