@@ -138,10 +138,32 @@ class TestRun:
         cut, absent = run("bench", "run", "short.yaml"), run("bench", "run", "none.yaml")
 
         assert (cut.code, absent.code) == (8, 8)
-        assert "error: no cell of 'short' gave a result; cut off: not done in 0.01 s" in cut.err
-        assert "error: no cell of 'none' gave a result; there is no file 'none.csv'" in absent.err
+        assert "error: no cell of 'short' has a result; cut off: not done in 0.01 s" in cut.err
+        assert "error: no cell of 'none' has a result; there is no file 'none.csv'" in absent.err
+        # Nothing is left to run, and what was run has no result.
+        assert run("bench", "run", "short.yaml", "--dry-run").code == 8
         assert "1 row (" in cut.out
         assert "): cut off" in cut.out
+
+    def test_a_dry_run_without_any_table_says_where_it_looked_and_ends_as_a_run_would(
+        self, mine, run, monkeypatch
+    ):
+        monkeypatch.setenv("SYNTABULA_DATA", str(mine))
+        (mine / "named.yaml").write_text("datasets: [insurance]\nmethods: [independent]\n")
+        (mine / "none.yaml").write_text("datasets: [none.csv]\nmethods: [independent]\n")
+        (mine / "some.yaml").write_text("datasets: [none.csv, people.csv]\nmethods: [independent]\n")
+
+        named, none, some = (run("bench", "run", f"{n}.yaml", "--dry-run") for n in ("named", "none", "some"))
+
+        assert (named.code, none.code, some.code) == (8, 8, 0)
+        assert (
+            f"'insurance' is left out: dataset 'insurance' is not in {str(mine)!r} (SYNTABULA_DATA)"
+            in named.out
+        )
+        assert "error: no cell of 'named' has a result; dataset 'insurance' is not in" in named.err
+        for ran in (none, some):
+            assert f"there is no file 'none.csv' in {str(mine)!r}; correct its path" in ran.out
+        assert not [*mine.glob("*.jsonl")]
 
     def test_a_file_that_is_no_store_is_left_as_it_is(self, mine, run):
         (mine / "mine.jsonl").write_text("my notes\n")

@@ -64,7 +64,8 @@ def check_table(name: str) -> None:
 
         load(table)
     elif not Path(table).is_file():
-        raise DatasetError(f"there is no file {table!r}; correct its path in `datasets`")
+        where = "" if Path(table).is_absolute() else f" in {str(Path.cwd())!r}"
+        raise DatasetError(f"there is no file {table!r}{where}; correct its path in `datasets`")
 
 
 def label_of(name: str) -> str | None:

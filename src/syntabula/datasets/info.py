@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -9,6 +10,19 @@ from typing import Literal
 Kind = Literal["numeric", "categorical", "boolean", "date", "datetime", "identifier"]
 Task = Literal["binary", "multiclass", "regression"]
 Origin = Literal["file", "simulated", "elsewhere"]
+
+FOLDER_VARIABLE = "SYNTABULA_DATA"
+"""Environment variable that names a folder of tables, where a table is looked for before it is downloaded."""
+
+
+def looked_for() -> str:
+    """Return where a table was looked for in vain, to follow its name."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    return (
+        f"is not in {folder!r} ({FOLDER_VARIABLE})"
+        if folder
+        else f"is not here ({FOLDER_VARIABLE} is not set)"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from syntabula._files import whole_file
 from syntabula._memory import memory_for, ran_out
 from syntabula._version import __version__
 from syntabula.datasets.frames import literal_path
-from syntabula.datasets.info import Archive, DatasetInfo
+from syntabula.datasets.info import FOLDER_VARIABLE, Archive, DatasetInfo, looked_for
 from syntabula.errors import DatasetError
 
 TIMEOUT_SECONDS = 30.0
@@ -162,8 +162,8 @@ def _download(info: DatasetInfo, url: str) -> bytes:
 
 def _failure(info: DatasetInfo, reason: str) -> str:
     return (
-        f"dataset {info.name!r} cannot be downloaded: {reason}. Set SYNTABULA_DATA to a folder that holds "
-        f"{info.file}, or get the table from {info.page} ({info.provider}) and read it like any other table"
+        f"dataset {info.name!r} {looked_for()} and cannot be downloaded: {reason}. Set {FOLDER_VARIABLE} to a folder "
+        f"that holds {info.file}, or get the table from {info.page} ({info.provider}) and read it like any other table"
     )
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from syntabula._arguments import near, shown
 from syntabula.datasets.frames import check_seed
-from syntabula.datasets.info import DatasetInfo
+from syntabula.datasets.info import FOLDER_VARIABLE, DatasetInfo, looked_for
 from syntabula.datasets.simulated import simulated_tables
 from syntabula.errors import DatasetError
 
@@ -56,9 +56,6 @@ def registry() -> dict[str, DatasetInfo]:
     text = resources.files("syntabula.datasets").joinpath("registry.json").read_bytes()
     tables = msgspec.json.decode(text, type=list[DatasetInfo])
     return {info.name: info for info in [*tables, *simulated_tables()]}
-
-
-FOLDER_VARIABLE = "SYNTABULA_DATA"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +136,7 @@ def _file_of(info: DatasetInfo) -> Path:
             return path
     if info.archive is None:
         raise DatasetError(
-            f"dataset {info.name!r} was not found and cannot be downloaded automatically; set "
+            f"dataset {info.name!r} {looked_for()} and cannot be downloaded automatically; set "
             f"{FOLDER_VARIABLE} to a folder that holds {info.file}, or get the table from {info.page} "
             f"({info.provider}) and read it like any other table"
         )

@@ -84,7 +84,7 @@ def run(
 ) -> None:
     """Run the cells of a STUDY that its store lacks, each in a process of its own; a killed run goes on where it was.
 
-    Ends with exit code 8 if no cell has a result.
+    Ends with exit code 8 if no cell has a result, or with --dry-run if none would have one.
     """
     console: Console = context.obj
     from syntabula import bench
@@ -111,6 +111,10 @@ def run(
             "of_other_code": work.n_of_other_code,
         }
         console.result(planned(work, at_a_time), facts)
+        if not work.cells:
+            known = bench.Store(place).records()
+            found = {cell.key: known[cell.key] for cell in chosen.cells if cell.key in known}
+            _check_any_done(chosen, found, work.missing)
         return
     console.note(planned(work, at_a_time))
     with console.if_interrupted(f"finished cells are in {str(place)!r}, and the same command goes on there"):
@@ -226,7 +230,7 @@ def _check_any_done(study: Study, records: Mapping[str, Record], missing: Mappin
     if len(ended) < len(records) or not (ended or missing):
         return
     why = f"{ended[0].status}: {ended[0].reason}" if ended else next(iter(missing.values()))
-    raise CommandError(f"no cell of {study.name!r} gave a result; {why}", Exit.NO_RESULT)
+    raise CommandError(f"no cell of {study.name!r} has a result; {why}", Exit.NO_RESULT)
 
 
 def _no_store(written: str, study: Study, place: Path, store: Path | None, *, quick: bool) -> str:
