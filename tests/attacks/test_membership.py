@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -191,6 +192,7 @@ class TestNoLeak:
 
         assert found.refutes_claim
         assert "REFUTED" in str(found)
+        assert re.match(r"AUC [\d.]+ \+- (0|<?0\.\d+) ", str(found))
 
 
 class TestResuming:

@@ -213,7 +213,7 @@ class TestWords:
     def test_the_table_has_the_papers_figure_in_brackets(self) -> None:
         text = table(summarize(STUDY, records()))
 
-        assert "0.11 ± 0.0141 (0.09)" in text
+        assert "0.110 ± 0.014 (0.09)" in text
         assert "The paper: AIM leads." in text
         ranks = text.partition("Average ranks over tables:")[2].splitlines()
         assert [line.split()[:3] for line in ranks[2:5]] == [
@@ -468,7 +468,7 @@ class TestPage:
 
         assert html.startswith("<!doctype html>")
         assert html.count("<svg") == 2 * 2 + 2  # scores by table, and ranks by score
-        assert "0.11 ± 0.0141 (0.09)" in html
+        assert "0.110 ± 0.014 (0.09)" in html
         assert "Chen, Li, Gong, McKenna, Wang" in html
         assert "http" not in html.replace("http-equiv", "")
 

@@ -302,7 +302,7 @@ class TestResults:
     @pytest.mark.thorough
     def test_attacks_are_shown_with_what_they_prove(self, tmp_path):
         facts = {
-            "attack": "groundhog", "shadows": 20, "judged": 10, "auc": 0.97, "success": 0.9,
+            "attack": "groundhog", "shadows": 20, "judged": 10, "auc": 0.97, "auc_error": 0.0004, "success": 0.9,
             "tpr_at_fpr": {"0.01": 0.6}, "epsilon_lower": 1.4, "confidence": 0.95, "delta": 1e-5, "epsilon_reach": 2.5,
             "epsilon": 1.0, "auc_ceiling": 0.731, "refutes_claim": True, "seconds_per_shadow": 0.1,
         }  # fmt: skip
@@ -314,6 +314,7 @@ class TestResults:
         assert "groundhog" in text
         assert "REFUTED" in text
         assert "AUC 0.97" in text
+        assert "0.970 ± <0.001" in text
         assert "20 shadow models can show 2.5 at most" in text
 
     @pytest.mark.thorough

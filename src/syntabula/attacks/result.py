@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from syntabula._extras import require
+from syntabula._figures import with_spread
 from syntabula.attacks.base import Attack
 from syntabula.attacks.bounds import (
     Floats,
@@ -126,7 +127,8 @@ class AttackResult:
         verdict = " THE CLAIM IS REFUTED." if self.refutes_claim else ""
         target = "" if self.unit is None else f" The target is all rows with one {self.unit!r}."
         return (
-            f"AUC {self.auc:.3f} +- {self.auc_error:.3f}{most}, {self.success:.0%} of guesses correct (chance: 50%); "
+            f"AUC {with_spread(self.auc, self.auc_error, '+-')}{most}, {self.success:.0%} of guesses correct "
+            "(chance: 50%); "
             f"epsilon is at least {self.epsilon_lower:.2f} with {self.confidence:.1%} confidence "
             f"({self.n_shadows} shadow models can show at most {self.reach:.2f}).{verdict}{target}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from syntabula._figures import short, with_spread
 from syntabula.bench.cell import n_cells
 from syntabula.bench.checks import unscored
 from syntabula.bench.collection import Listed, NotRun
@@ -242,19 +243,14 @@ def remarks(summary: Summary) -> str:
 def figure(row: Row, score: str) -> str:
     """Return a score of a row: mean, spread, and the paper's figure in brackets."""
     mean = row.fit_seconds if score == "fit seconds" else row.means.get(score, math.nan)
-    shown = number(mean)
-    spread = row.spreads.get(score, math.nan)
-    if shown and not math.isnan(spread):
-        shown += f" ± {number(spread)}"
+    shown = "" if math.isnan(mean) else with_spread(mean, row.spreads.get(score, math.nan))
     paper = row.paper.get(score)
     return shown if paper is None else f"{shown or '-'} ({number(paper)})"
 
 
 def number(value: float) -> str:
     """Return a number in three digits or so; empty if there is none."""
-    if math.isnan(value):
-        return ""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return "" if math.isnan(value) else short(value)
 
 
 def compared(differences: Sequence[Difference]) -> str:

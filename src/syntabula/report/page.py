@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from syntabula._arguments import count, refusal, text
 from syntabula._extras import require
+from syntabula._figures import with_spread
 from syntabula._files import whole_file
 from syntabula._planning import Progress
 from syntabula.errors import ArgumentError, PrivacyWarning, warn_caller
@@ -328,7 +329,7 @@ def _rendered(content: Mapping[str, Any]) -> str:
     )
     environment.filters |= {
         function.__name__: function
-        for function in (words.percent, words.number, words.joined, words.paragraphs)
+        for function in (words.percent, words.number, words.joined, words.paragraphs, with_spread)
     }
     page = environment.get_template("page.html").render(version=__version__, **content)
     return cast("str", page)
