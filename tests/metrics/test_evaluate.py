@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -214,6 +215,15 @@ class TestForms:
         assert "lower is better; HALF" in shown
         assert "Worst: job" in shown
         assert "tvd-1 (holdout)" in shown
+
+    def test_text_of_a_copy_has_zeros_and_no_worst_part(self):
+        real = people(200, 1)
+
+        shown = evaluate(real, real, metrics=["tvd-1", "tvd-2", "pmse", "wasserstein-sliced"]).text()
+
+        assert shown.count("  0, lower is better; ") == 4
+        assert "Worst" not in shown
+        assert not re.search(r"\de-\d", shown)
 
     def test_text_names_the_identifiers_which_are_not_compared(self):
         real, other = (people(50, seed).assign(key=[f"k{i:03d}" for i in range(50)]) for seed in (1, 2))

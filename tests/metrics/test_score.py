@@ -26,6 +26,27 @@ class TestScore:
         assert score.worst(2) == [(("b",), 0.3), (("c",), 0.2)]
         assert Score.mean("m", parts, direction="higher").worst(1) == [(("a",), 0.1)]
 
+    def test_no_part_is_worst_where_all_read_the_same(self):
+        for values, worst in [
+            ((0.0, 0.0), None),
+            ((0.0, 1.23e-33), None),
+            ((0.5, 0.5 + 1e-12), None),
+            ((0.0, 0.1), (("1",), 0.1)),
+            ((0.1, math.nan), None),
+            ((0.1,), None),
+            ((), None),
+        ]:
+            parts = {(str(place),): value for place, value in enumerate(values)}
+
+            assert Score.mean("m", parts, direction="lower").worst_part == worst
+
+    def test_what_is_0_but_for_rounding_reads_as_0(self):
+        score = Score(metric="m", value=1.23e-33, direction="lower")
+
+        assert str(score.with_baselines({"HALF": 1e-17, "SELF": math.nan})) == (
+            "0, lower is better; HALF 0, SELF no value"
+        )
+
     def test_without_parts_it_has_no_value_and_says_why(self):
         score = Score.mean("m", {}, direction="lower", needed="no numeric column")
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from syntabula._arguments import shown
+from syntabula._figures import short
 from syntabula.errors import ArgumentError
 from syntabula.metrics.metric import Group, MetricInfo
 from syntabula.metrics.score import Score
@@ -192,11 +193,8 @@ def _heading(group: Group) -> str:
 
 
 def _furthest(score: Score) -> str:
-    worst = score.worst(1)
-    if len(score.details) < 2 or not worst:
-        return ""
-    part, value = worst[0]
-    return f". Worst: {_joined(part)} {value:.3g}"
+    worst = score.worst_part
+    return "" if worst is None else f". Worst: {_joined(worst[0])} {short(worst[1])}"
 
 
 def _note(score: Score) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from syntabula._arguments import shown
+from syntabula._figures import short
 from syntabula.errors import ArgumentError
 
 Direction = Literal["lower", "higher"]
@@ -84,6 +85,12 @@ class Score:
         known = [(part, value) for part, value in self.details.items() if not math.isnan(value)]
         return sorted(known, key=lambda item: item[1], reverse=self.direction == "lower")[:n]
 
+    @property
+    def worst_part(self) -> tuple[Part, float] | None:
+        """The part where the synthetic table is worst; None if all parts read the same, as where all are 0."""
+        found = self.worst(len(self.details))
+        return found[0] if found and short(found[0][1]) != short(found[-1][1]) else None
+
     def to_json(self) -> dict[str, Any]:
         """Return JSON-able facts; NaN becomes null."""
         return {
@@ -100,7 +107,7 @@ class Score:
         if math.isnan(self.value):
             return f"no value: {self.note}"
         scale = ", ".join(f"{name} {_shown(value)}" for name, value in self.baselines.items())
-        text = f"{_shown(self.value)}, {self.direction} is better"
+        text = f"{short(self.value)}, {self.direction} is better"
         return f"{text}; {scale}" if scale else text
 
 
@@ -109,4 +116,4 @@ def _or_none(value: float) -> float | None:
 
 
 def _shown(value: float) -> str:
-    return f"{value:.3g}"
+    return "no value" if math.isnan(value) else short(value)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from syntabula._figures import short
 from syntabula.metrics.comparison import Comparison, Floats
 from syntabula.metrics.evaluation import Result
 from syntabula.metrics.score import Score
@@ -79,7 +80,7 @@ def percent(share: float) -> str:
 
 def number(value: float) -> str:
     """Return a value with three digits, or a dash if there is none."""
-    return f"{value:.3g}" if math.isfinite(value) else "–"
+    return short(value) if math.isfinite(value) else "–"
 
 
 def edge_texts(groups: Groups, *, is_time: bool) -> list[str]:

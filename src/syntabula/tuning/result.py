@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from syntabula._figures import short
 from syntabula._files import whole_file
 from syntabula._spaces import Value
 from syntabula.errors import ArgumentError
@@ -189,4 +190,4 @@ def _shown(value: object) -> str:
 
 
 def _scores(trial: Trial) -> str:
-    return ", ".join(f"{name} {value:.3g}" for name, value in trial.scores.items())
+    return ", ".join(f"{name} {short(value)}" for name, value in trial.scores.items())
