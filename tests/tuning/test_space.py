@@ -10,9 +10,13 @@ import syntabula as st
 from syntabula._spaces import Choice, Range, declared_of, tunable, tunable_part
 from syntabula.errors import ArgumentError
 from syntabula.models.gum import GUM
+from syntabula.record_models.adversarial import _CRITIC_UNITS, _NOISY_CRITIC_UNITS
+from syntabula.record_models.autoregressive import Autoregressive
+from syntabula.record_models.tabular_diffusion import _NOISY_UNITS, _UNITS
+from syntabula.record_models.variational import _NOISY_EMPHASIS
 from syntabula.select.fixed_marginals import OneWay
 from syntabula.select.spanning_tree import SpanningTree
-from syntabula.synthesizers.settings import parts_of
+from syntabula.synthesizers.settings import method_options, parts_of
 from syntabula.tuning.space import (
     check_space,
     declared_space,
@@ -29,6 +33,13 @@ OURS = [st.synthesizer(info.key)(epsilon=math.inf) for info in st.list_synthesiz
 METHODS = [m for m in OURS if not isinstance(m, st.Marginal) or isinstance(m, st.Auto | st.AIM)] + [
     st.Marginal(selector=selector, model=model) for selector, model in PAIRS
 ]
+# What options that follow from the budget are where none is given: without one, and with one.
+NONE_IS = {
+    ("tvae", "emphasis"): (1.0, _NOISY_EMPHASIS),
+    ("tabddpm", "units"): (_UNITS, _NOISY_UNITS),
+    ("ctgan", "critic_units"): (_CRITIC_UNITS, _NOISY_CRITIC_UNITS),
+}
+NOISY = [st.ARGN, st.CTGAN, st.TVAE, st.TabDDPM, st.TableDiffusion, st.Synthpop]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +81,44 @@ class TestDeclaredSpace:
                 default = given.get(name)
                 if isinstance(tried, Range) and isinstance(default, int | float | Fraction):
                     assert tried.low <= default <= tried.high, (method.name, name)
+
+    def test_every_default_with_a_budget_or_without_lies_in_the_space_of_the_method(self):
+        """What a fit takes where nothing is given: of several parts with an option, that which the budget makes act."""
+        for info in st.list_synthesizers():
+            for epsilon in (math.inf, 1.0):
+                kind = st.synthesizer(info.key)
+                if kind.why_not_private and epsilon < math.inf:
+                    continue
+                method = kind(epsilon=epsilon)
+                idle = "noisy" if math.isinf(epsilon) else "training"
+                parts = {**method_options(method)}
+                if "noisy" in parts:
+                    parts.pop(idle)
+                taken = {name: value for options in parts.values() for name, value in options.items()}
+                for name, tried in declared_space(method).items():
+                    if name in taken and name != "discretizer":
+                        default = taken[name]
+                        if default is None:
+                            default = NONE_IS[info.key, name][epsilon < math.inf]
+                        assert min(tried.ends) <= default <= max(tried.ends), (info.key, epsilon, name)
+                        if name in method.tried_with_budget and epsilon < math.inf:
+                            assert min(tried.ends) < default < max(tried.ends), (info.key, name)
+
+    def test_with_a_budget_nothing_is_tried_that_has_no_effect_then(self):
+        with_budget = {m.key: {*declared_space(m)} for m in (kind(epsilon=1.0) for kind in NOISY)}
+        without = {m.key: {*declared_space(m)} for m in (kind(epsilon=math.inf) for kind in NOISY)}
+
+        assert {key: without[key] - with_budget[key] for key in without} == {
+            **{key: {"batch"} for key in without},
+            "synthpop": {"least_leaf", "complexity"},
+        }
+        assert all(with_budget[key] <= without[key] for key in without)
+
+    def test_a_part_without_an_option_is_not_given_it_with_a_budget(self):
+        other = st.TVAE(epsilon=1.0, model=Autoregressive())
+
+        assert "emphasis" not in declared_space(other)
+        check_space(other, declared_space(other))
 
     def test_a_class_has_the_space_of_its_default_parts(self):
         for info in st.list_synthesizers():

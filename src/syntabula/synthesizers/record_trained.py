@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from syntabula._spaces import tunable_part
+from syntabula._spaces import Choice, Range, tunable_part
 from syntabula.errors import BudgetError
 from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
 from syntabula.privacy.budget import Budget
@@ -85,6 +86,11 @@ class NoisyTrained(RecordTrained):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("model", "training", "noisy")
+    # Steps with noise take other lengths than those without, and records by chance in place of a batch.
+    tried_with_budget: ClassVar[Mapping[str, Range | Choice | None]] = {
+        "learning_rate": Range(low=2e-3, high=5e-2, log=True),
+        "batch": None,
+    }
 
     noisy: NoisyTraining = field(default_factory=NoisyTraining)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtim
 from syntabula._arguments import count, flag, function, instance_of, megabytes, near, normalise, path, refusal
 from syntabula._planning import PlannedStep, Progress
 from syntabula._register import load
-from syntabula._spaces import Range, tunable
+from syntabula._spaces import Choice, Range, tunable
 from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import BoolArray, Model
@@ -125,6 +125,8 @@ class Settings(ABC):
     """Why a finite budget is refused; empty if it is accepted."""
     why_without: ClassVar[Mapping[str, str]] = {}
     """Options that others of its family have and it has not, and why."""
+    tried_with_budget: ClassVar[Mapping[str, Range | Choice | None]] = {}
+    """What a search with a finite budget tries otherwise than parts declare; None for options without effect then."""
     caution: ClassVar[str] = ""
     """What a plan with a finite budget says of other methods; empty for nothing."""
 

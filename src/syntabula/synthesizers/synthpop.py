@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from syntabula._spaces import Choice, Range
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
@@ -68,6 +69,10 @@ class Synthpop(FromRecords):
     key: ClassVar[str] = "synthpop"
     paper: ClassVar[str] = "Nowok, Raab, Dibben 2016, synthpop"
     parts: ClassVar[tuple[str, ...]] = ("model", "growth")
+    tried_with_budget: ClassVar[Mapping[str, Range | Choice | None]] = {
+        "least_leaf": None,
+        "complexity": None,
+    }
     why_without: ClassVar[Mapping[str, str]] = {
         "seconds": (
             "each column needs its whole tree, so that no part of the work can be left out; lower levels, or without "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from syntabula._spaces import Choice, Range
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
 from syntabula.record_models.variational import Variational
@@ -49,6 +51,10 @@ class TVAE(NoisyTrained):
 
     key: ClassVar[str] = "tvae"
     paper: ClassVar[str] = "Xu et al. 2019"
+    tried_with_budget: ClassVar[Mapping[str, Range | Choice | None]] = {
+        **NoisyTrained.tried_with_budget,
+        "emphasis": Range(low=2.5, high=40.0, log=True),
+    }
 
     model: Variational = field(default_factory=Variational)
     training: Training = field(default_factory=lambda: Training(steps=2500, batch=500, learning_rate=2e-3))
