@@ -27,6 +27,7 @@ from syntabula.table.raw import PhysicalType, RawColumn, RepeatedTexts, parts_of
 _EXACT = 2**53
 _NUMPY_INTEGER = re.compile(r"u?int(8|16|32|64)")
 _NULLABLE_INTEGER = re.compile(r"U?Int(8|16|32|64)")
+_ORDERED, _TRUE_FIRST = "category[ordered]", "category[ordered, True first]"
 _TIMES = re.compile(r"(datetime64|timedelta64)\[(s|ms|us|ns)(?:, (.+))?\]")
 
 
@@ -110,13 +111,18 @@ def _read_categories(name: str, series: Any) -> RawColumn:
     unreadable = labels.missing[label] & ~missing
     marked = unreadable if unreadable.any() else None
     column = RawColumn(labels.cells[label], missing | unreadable, labels.physical, marked)
+    if series.dtype.ordered and labels.physical.kind == "boolean":
+        # A column of flags lists no categories whose order a release could keep: their type says which comes first.
+        return _renamed(
+            column, _TRUE_FIRST if bool(labels.values[0]) and labels.values.size > 1 else _ORDERED
+        )
     # Categories are found in their order, and so come out in it, only where they are texts or numbers.
     if not series.dtype.ordered or labels.physical.kind not in ("text", "integer", "float"):
         return _renamed(column, "category")
     ranked = tuple(
         label for label, gap in zip(labels.values.tolist(), labels.missing, strict=True) if not gap
     )
-    renamed = _renamed(column, "category[ordered]")
+    renamed = _renamed(column, _ORDERED)
     return replace(renamed, physical=replace(renamed.physical, order=ranked))
 
 
@@ -202,6 +208,9 @@ def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any
     present = ~column.missing
     physical = _renamed(column, "").physical
     plain = RawColumn(column.cells[present], np.zeros(int(present.sum()), dtype=np.bool_), physical)
+    if physical.kind == "boolean" and column.physical.name in (_ORDERED, _TRUE_FIRST):
+        # Both flags, as everyone knows them.
+        categories = (True, False) if column.physical.name == _TRUE_FIRST else (False, True)
     cells = pandas.Series(make_series(plain, None))
     found = pandas.Index(pandas.concat([cells[cut].drop_duplicates() for cut in slices(cells.size)]).unique())
     if categories is None:
@@ -212,7 +221,7 @@ def _make_categories(column: RawColumn, categories: Sequence[Any] | None) -> Any
     codes = np.full(column.missing.size, -1, dtype=np.int64)
     codes[present] = np.concatenate([known.get_indexer(cells[cut]) for cut in slices(cells.size)])
     # Without stated categories nobody knows their order: that of the original's type may follow from its cells.
-    ordered = column.physical.name == "category[ordered]" and categories is not None
+    ordered = column.physical.name in (_ORDERED, _TRUE_FIRST) and categories is not None
     return pandas.Categorical.from_codes(codes, categories=known, ordered=ordered)
 
 
