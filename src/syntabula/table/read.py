@@ -149,6 +149,10 @@ def parts_of(source: Any, schema: Schema | None, *, workers: int = 1) -> RawPart
     else:
         from syntabula.table.parts.arrow_parts import ArrowStream
 
+        if _is_dataset(source):
+            from syntabula.table.parts.datasets import united
+
+            source = united(source)
         place, container, names, batches = _stream_of(source)
         check_names(names)
         if schema is not None:
@@ -194,8 +198,9 @@ def _stream_of(source: Any) -> tuple[str, Container, list[str], Batches]:
     if _is_relation(source):
         return "the relation", "parquet", list(source.columns), lambda names: _of_duckdb(source, names)
     if _is_dataset(source):
-        _check_fragments(source)
-        return "the dataset", "pyarrow", list(source.schema.names), lambda names: _of_dataset(source, names)
+        from syntabula.table.parts.datasets import batches_of
+
+        return "the dataset", "pyarrow", list(source.schema.names), lambda names: batches_of(source, names)
     if _is_ibis(source):
         return "the table", "pyarrow", list(source.columns), lambda names: _of_ibis(source, names)
     raise DataError(f"a table of the kind {type(source).__name__} cannot be read in parts")
@@ -221,13 +226,6 @@ def _of_duckdb(relation: Any, names: list[str] | None) -> Iterable[Any]:
         raise
 
 
-def _of_dataset(dataset: Any, names: list[str] | None) -> Iterable[Any]:
-    yield dataset.schema.empty_table()
-    yield from dataset.to_batches(
-        columns=names, batch_size=ROWS_AT_ONCE, batch_readahead=1, use_threads=False
-    )
-
-
 def _of_ibis(table: Any, names: list[str] | None) -> Iterable[Any]:
     chosen = table if names is None else table.select(names)
     yield from chosen.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
@@ -239,24 +237,6 @@ def _snapshot_of(source: Any) -> Snapshot | None:
     if not _is_dataset(source) or not files or getattr(system, "type_name", None) != "local":
         return None
     return Snapshot.of(lambda: files)
-
-
-def _check_fragments(dataset: Any) -> None:
-    """Refuse a dataset of which a file lacks a column, since pyarrow would fill it with missing cells."""
-    partitioning = getattr(dataset, "partitioning", None)
-    keys = set() if partitioning is None else set(partitioning.schema.names)
-    for fragment in dataset.get_fragments():
-        place = getattr(fragment, "path", None)
-        if place is None:
-            continue
-        lacking = [
-            n for n in dataset.schema.names if n not in fragment.physical_schema.names and n not in keys
-        ]
-        if lacking:
-            raise DataError(
-                f"the file {place!r} of the dataset has no column {', '.join(map(repr, lacking))}; add the column, or "
-                "leave the file out"
-            )
 
 
 def _is_lazy_frame(source: object) -> bool:

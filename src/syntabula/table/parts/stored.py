@@ -10,9 +10,11 @@ import numpy as np
 
 from syntabula.errors import DataError, SchemaError
 from syntabula.table.coding.levels import ROOMY_DECIMALS
+from syntabula.table.frames.conform import is_null
+from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart
 from syntabula.table.parts.part_reading import Part, PartOf, failures_of
 from syntabula.table.parts.raw_parts import RawParts, StoredType
-from syntabula.table.raw import RawColumn, RawTable
+from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.schema import Schema, undeclared
 
 
@@ -38,12 +40,23 @@ class StoredPart(PartOf):
         stored = self.types.get(name)
         if stored is None:
             return column
+        if is_null(column.physical) and column.physical != stored.read:
+            return _without_values(column, stored)
         if column.physical != stored.read:
             raise SchemaError(
                 f"column {name!r} is stored as {column.physical.name}, but as {stored.read.name} in other parts; "
                 "declare it in a schema, or store all parts alike"
             )
         return replace(column, physical=stored.physical)
+
+
+def _without_values(column: RawColumn, stored: StoredType) -> RawColumn:
+    """Return a column of the null type as one of another type, all of whose cells are missing."""
+    n = column.missing.size
+    if stored.read.kind == "text":
+        return RawColumn(RepeatedTexts.placed([""], np.zeros(n, np.uint8)), column.missing, stored.physical)
+    values = np.full(n, None) if stored.read.kind == "decimal" else np.zeros(n, stored.kind)
+    return RawColumn(values, column.missing, stored.physical)
 
 
 def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
@@ -63,8 +76,10 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
     with failures_of(first):
         table = next(first.tables(parts.schema, None))
     types = {}
-    for name in undeclared(empty.columns, parts.schema):
-        column, physical = table.columns[name], empty.columns[name].physical
+    names = undeclared(empty.columns, parts.schema)
+    elsewhere = _stored_elsewhere(parts, [name for name in names if is_null(table.columns[name].physical)])
+    for name in names:
+        column, physical = elsewhere.get(name, (table.columns[name], empty.columns[name].physical))
         physical.require_domain(name)
         too_fine = physical.kind == "decimal" and not 0 <= (physical.scale or 0) <= ROOMY_DECIMALS
         if too_fine or column.physical.is_labels != physical.is_labels:
@@ -79,6 +94,34 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
         kind = np.dtype(np.float64) if physical.kind == "decimal" else column.values.dtype
         types[name] = StoredType(physical, column.physical, kind)
     return parts.wrapped(partial(_checked, types=types), stored=types, order=tuple(empty.columns))
+
+
+def _stored_elsewhere(parts: RawParts, names: list[str]) -> dict[str, tuple[RawColumn, PhysicalType]]:
+    """Return columns which the first file stores as the null type as the first file does that stores them otherwise.
+
+    Args:
+        parts: The table.
+        names: Columns that have the null type in the first part.
+
+    Returns:
+        By name the column without records, and its type as a reader of whole tables names it; no column that has the null
+        type everywhere.
+    """
+    found: dict[str, tuple[RawColumn, PhysicalType]] = {}
+    seen = {parts.parts[0].place}
+    for part in parts.parts if names else ():
+        if part.place in seen or not isinstance(part, ParquetPart | ArrowPart):
+            continue
+        seen.add(part.place)
+        with failures_of(part):
+            table = next(part.tables(parts.schema, None))
+            for name in names:
+                column = table.columns.get(name)
+                if name not in found and column is not None and not is_null(column.physical):
+                    found[name] = column, part.empty().columns[name].physical
+        if len(found) == len(names):
+            break
+    return found
 
 
 def _checked(part: Part, _: int, *, types: Mapping[str, StoredType]) -> StoredPart:

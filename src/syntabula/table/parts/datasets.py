@@ -1,0 +1,101 @@
+"""Datasets of pyarrow: many files as one table, whose types are those of the first file unless one is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from syntabula._extras import require
+from syntabula.errors import DataError
+from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
+
+_MOST_NAMED = 3
+
+
+def united(dataset: Any) -> Any:
+    """Return a dataset in which a column of the null type has the type that other files store it as.
+
+    A file without any value of a column may store it as null, and pyarrow takes the types of the first file.
+
+    Raises:
+        DataError: If a file lacks a column, which pyarrow would fill with missing cells, or other files store such a
+            column as types that have none in common.
+    """
+    arrow = require("pyarrow", "arrow")
+    _check_names(dataset)
+    schema = dataset.schema
+    for place, field in enumerate(schema):
+        if not arrow.types.is_null(field.type):
+            continue
+        stored = [found.field(field.name) for _, found in _files(dataset) if field.name in found.names]
+        try:
+            one = arrow.unify_schemas(
+                [arrow.schema([field]), *(arrow.schema([f]) for f in stored)], promote_options="permissive"
+            )
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+            raise DataError(_different(dataset, [field.name])) from None
+        schema = schema.set(place, one.field(0))
+    return dataset if schema.equals(dataset.schema) else dataset.replace_schema(schema)
+
+
+def batches_of(dataset: Any, names: list[str] | None) -> Iterable[Any]:
+    """Yield the records batch by batch, after none of them.
+
+    Raises:
+        DataError: If a column of a file cannot be read as the type that the dataset has for it.
+    """
+    arrow = require("pyarrow", "arrow")
+    yield dataset.schema.empty_table()
+    try:
+        yield from dataset.to_batches(
+            columns=names, batch_size=ROWS_AT_ONCE, batch_readahead=1, use_threads=False
+        )
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError):
+        read = dataset.schema.names if names is None else names
+        others = [
+            name
+            for name in read
+            if any(
+                name in s.names and s.field(name).type != dataset.schema.field(name).type
+                for _, s in _files(dataset)
+            )
+        ]
+        if not others:
+            raise
+        # The message of the library may show a cell.
+        raise DataError(_different(dataset, others)) from None
+
+
+def _check_names(dataset: Any) -> None:
+    partitioning = getattr(dataset, "partitioning", None)
+    keys = set() if partitioning is None else set(partitioning.schema.names)
+    for place, stored in _files(dataset):
+        if lacking := [n for n in dataset.schema.names if n not in stored.names and n not in keys]:
+            raise DataError(
+                f"the file {place!r} of the dataset has no column {', '.join(map(repr, lacking))}; add the column, or "
+                "leave the file out"
+            )
+
+
+def _files(dataset: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the path of each file and its own schema; nothing for tables in memory, which have that of the dataset."""
+    for fragment in dataset.get_fragments():
+        if (place := getattr(fragment, "path", None)) is not None:
+            yield place, fragment.physical_schema
+
+
+def _different(dataset: Any, names: list[str]) -> str:
+    """Return the message that files store columns as different types, with the first file of each type."""
+    told = []
+    for name in names[:_MOST_NAMED]:
+        types: dict[str, str] = {}
+        for place, stored in _files(dataset):
+            if name in stored.names:
+                types.setdefault(str(stored.field(name).type), place)
+        listed = " and ".join(f"{kind} in {place!r}" for kind, place in types.items())
+        told.append(f"column {name!r} is stored as {listed}")
+    more = f" and {len(names) - _MOST_NAMED} more columns differ" if len(names) > _MOST_NAMED else ""
+    return (
+        f"the files of the dataset differ: {'; '.join(told)}{more}; store all of them alike, or give the dataset a "
+        "schema whose types can hold all of their cells"
+    )
