@@ -125,6 +125,11 @@ class TestBadInput:
         with pytest.raises(DataError, match="synthetic table has no rows"):
             compare(real, real.iloc[:0])
 
+    def test_a_folder_is_refused_as_such_in_every_place(self, real, tmp_path):
+        for tables in ([tmp_path, real], [real, tmp_path], [real, real, tmp_path]):
+            with pytest.raises(DataError, match="is a folder, which only"):
+                compare(*tables[:2], holdout=tables[2] if len(tables) > 2 else None)
+
     def test_refuses_other_columns_and_names_them(self, real):
         with pytest.raises(SchemaError, match=r"synthetic table lacks column 'c'; both"):
             compare(real, real[["x"]])

@@ -81,7 +81,7 @@ def compare(
     others = {"synthetic": synthetic} | ({} if holdout is None else {"holdout": holdout})
     # For files without stored types, a value in only one table must not change the type of its column.
     tables = {"real": original} | {role: _read(role, table, kinds) for role, table in others.items()}
-    _check_columns(tables)
+    check_columns(tables)
     left_out = tuple(name for name in kinds if isinstance(kinds[name], Identifier))
     columns = tuple(name for name in tables["real"].columns if name not in left_out)
     if not columns:
@@ -135,7 +135,8 @@ def compare(
 
 def _read(role: str, source: Any, schema: Schema | None) -> RawTable:
     """Read a table, refuse one without rows, and warn of cells in a text file that cannot be parsed."""
-    is_file = isinstance(source, str | os.PathLike) and not is_workbook(source)
+    # What a folder holds is refused by `read`, which says so.
+    is_file = isinstance(source, str | os.PathLike) and not (is_workbook(source) or os.path.isdir(source))
     of_text = is_file and file_format(source).container in TEXT_FORMATS
     table = read(source, schema if of_text else None)
     if not table.n_rows:
@@ -191,8 +192,9 @@ def _check_kinds(role: str, table: RawTable, schema: Schema) -> None:
             raise DataError(f"column {name!r} of the {role} table {reason}")
 
 
-def _check_columns(tables: Mapping[str, RawTable]) -> None:
-    expected = tables["real"].columns
+def check_columns(tables: Mapping[str, RawTable]) -> None:
+    """Refuse tables, by what messages call them, whose columns are not those of the first; raises SchemaError."""
+    expected = next(iter(tables.values())).columns
     for role, table in tables.items():
         absent = [name for name in expected if name not in table.columns]
         extra = [name for name in table.columns if name not in expected]

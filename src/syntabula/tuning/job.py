@@ -19,7 +19,7 @@ from syntabula._arguments import near
 from syntabula._spaces import Space, Value
 from syntabula._version import __version__
 from syntabula.errors import ArgumentError, DataError
-from syntabula.metrics.reading import compare
+from syntabula.metrics.reading import check_columns, compare
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.raw import RawTable
 from syntabula.table.read import read
@@ -119,7 +119,8 @@ def tables_of(
 
     Raises:
         ArgumentError: If the target is not a column.
-        DataError: If a table cannot be read, or has too few rows to hold some out.
+        DataError: If a table cannot be read, or has too few rows to hold some out, or none to score against.
+        SchemaError: If the tables differ in their columns.
     """
     declared = None if schema is None else as_schema(schema)
     train = read(table, declared)
@@ -133,8 +134,24 @@ def tables_of(
         train, unseen = _taken(train, rest), _taken(train, held)
     else:
         unseen = read(validation, declared)
+        if not unseen.n_rows:
+            raise DataError("the validation table has no rows")
+        check_columns({"first": train, "validation": unseen})
         warn_of_shared_units({"first": train, "validation": unseen}, declared)
     return Tables(train=train, validation=unseen, schema=declared, target=target)
+
+
+def check_target(tables: Tables, objective: Objective) -> None:
+    """Refuse a target of one value, by which no score of prediction could compare options; raises ArgumentError."""
+    if tables.target is None or not objective.predicts:
+        return
+    column = tables.train.columns[tables.target]
+    present = column.values[~column.missing]
+    if not present.size or bool((present == present[0]).all()):
+        raise ArgumentError(
+            f"target {tables.target!r} has a single value in the rows to learn from, so that there is nothing to "
+            "predict; name another column, or leave it out"
+        )
 
 
 def _digest(table: RawTable) -> str:

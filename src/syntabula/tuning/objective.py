@@ -80,6 +80,11 @@ class Objective:
         self._chosen(has_target=has_target)
         return self
 
+    @property
+    def predicts(self) -> bool:
+        """Whether a metric of it predicts a target."""
+        return any("target" in info.needs for info, _ in self._chosen(has_target=True))
+
     def scores(self, tables: Comparison, seed: int) -> dict[str, float]:
         """Return the score of each metric of a comparison whose holdout are the validation rows."""
         chosen = self._chosen(has_target=tables.target is not None)

@@ -26,7 +26,7 @@ from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.schema.schema import SchemaSource
 from syntabula.tuning.chosen import AUTO, chosen_by
 from syntabula.tuning.finals import FAILURES, FITS, Finals, mean_scores
-from syntabula.tuning.job import DEFAULT, Job, pool_of, repeat, tables_of
+from syntabula.tuning.job import DEFAULT, Job, check_target, pool_of, repeat, tables_of
 from syntabula.tuning.objective import Objective
 from syntabula.tuning.presets import space_for
 from syntabula.tuning.result import NOT_PRIVATE, State, Trial, Tuning
@@ -87,8 +87,10 @@ def tune(
 
     Raises:
         ArgumentError: If an argument is invalid, the space has an option that the method has not, the storage holds
-            another search or is in use, a score has no value for the method as given, or all sets of options failed.
+            another search or is in use, a metric predicts a target that has a single value, a score has no value for the
+            method as given, or all sets of options failed.
         DataError: If a table cannot be read, or has too few rows.
+        SchemaError: If the validation rows have other columns.
         MissingExtraError: If Optuna is not installed: `pip install "syntabula[tune]"`.
         SyntabulaError: If the method as it was given fails on this table.
     """
@@ -111,6 +113,7 @@ def tune(
     report = function("a function of a step's name and the fraction done").or_none("progress", progress)
     public = flag("is_public", is_public)
     tables = tables_of(table, validation, schema, target, seed)
+    check_target(tables, wanted)
     if not public:
         warn_caller(PrivacyWarning(NOT_PRIVATE))
     why = ""
