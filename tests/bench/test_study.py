@@ -116,6 +116,8 @@ class TestStudyFile:
                 "'insurance@1339' asks for 1,339 rows, and 'insurance' has 1,338; write insurance for all of them",
             ),
             ("datasets: [census@30001]\nmethods: [mst]", "asks for 30,001 rows, and 'census' has 30,000"),
+            ("datasets: [notes.txt]\nmethods: [mst]", "the suffix of 'notes.txt' is not supported"),
+            ("datasets: [/]\nmethods: [mst]", "'/' is a folder, and a study reads single files; name one"),
             ("datasets: [bank@1.5]\nmethods: [mst]", "'1.5' rows, which is no whole number"),
             ("datasets: [bank@all]\nmethods: [mst]", "'all' rows, which is no whole number"),
             ("- 1", "must have named fields"),
@@ -131,6 +133,7 @@ class TestStudyFile:
             "census@30000",
             "controlled_normal@20000",
             "points_moons@1000",
+            "few.xlsx",
             "few.csv@9999",
         )
 

@@ -13,7 +13,7 @@ from syntabula.bench import Binning, Candidate, Study, find_study, run
 from syntabula.bench.cell import Cell
 from syntabula.bench.splits import load_split
 from syntabula.bench.tasks import TASKS, Outcome
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, DataError
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::syntabula.errors.SyntabulaWarning"
@@ -26,6 +26,23 @@ def outcome(cell: Cell) -> Outcome:
 
 
 class TestTables:
+    def test_a_table_of_too_few_rows_is_refused_by_every_split_that_holds_some_out(
+        self, tmp_path: Path
+    ) -> None:
+        for n_rows, enough in ((0, False), (1, False), (5, True)):
+            file = tmp_path / f"{n_rows}.csv"
+            file.write_text("a,b\n" + "1,2\n" * n_rows)
+            for split in ("holdout", "tab_bench", "margnet"):
+                if enough:
+                    held_out = load_split(split, str(file), {}, None).held_out
+                    assert held_out is not None
+                    assert held_out.n_rows
+                    continue
+                with pytest.raises(DataError, match="has too few rows to learn some and hold others out"):
+                    load_split(split, str(file), {}, None)
+            if n_rows:
+                assert load_split("whole", str(file), {}, None).fit.n_rows == n_rows
+
     def test_scores_are_those_of_the_metrics_on_the_same_rows(self) -> None:
         study = Study(
             name="s", datasets=("census@300",), methods=("HALF",), scores=("tvd-2",), against=("learned",)

@@ -13,6 +13,7 @@ from syntabula.bench.cell import table_and_rows
 from syntabula.bench.fields import check_names
 from syntabula.bench.recorded import RECORDED
 from syntabula.errors import ArgumentError, SyntabulaError
+from syntabula.table.files.formats import file_format, is_workbook
 
 if TYPE_CHECKING:
     from syntabula.bench.study_fields import StudyFields
@@ -81,8 +82,14 @@ def check_dataset(name: str) -> None:
             f"the table {name!r} asks for {rows:,} rows, and {table!r} has {known.n_rows:,}; write {table} for all of "
             "them, or a smaller number"
         )
-    if table not in known_tables(()) and not Path(table).suffix:
+    if table in known_tables(()):
+        return
+    if Path(table).is_dir():
+        raise ArgumentError(f"{table!r} is a folder, and a study reads single files; name one")
+    if not Path(table).suffix:
         raise ArgumentError(f"{unknown(table)}; a table of your own is the path of its file")
+    if not is_workbook(table):
+        file_format(table)
 
 
 def check_tables(study: StudyFields) -> None:

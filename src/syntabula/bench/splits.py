@@ -18,6 +18,7 @@ from syntabula.bench.cell import table_and_rows
 from syntabula.bench.levels import few_values_ranked
 from syntabula.bench.table_source import CODED_ADULT, label_of, load_table, schema_of_table
 from syntabula.datasets.registry import describe, registry
+from syntabula.errors import DataError
 from syntabula.privacy.conversion import rho_from_epsilon
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import RawTable
@@ -176,8 +177,18 @@ SPLITS: Mapping[str, Callable[[str, Mapping[str, Any]], Split]] = {
 
 
 def load_split(split: str, dataset: str, options: Mapping[str, Any], target: str | None) -> Split:
-    """Return a table split as a study says; `target` replaces the label of a named table."""
+    """Return a table split as a study says; `target` replaces the label of a named table.
+
+    Raises:
+        DataError: If the table has too few rows to learn from and to hold out.
+    """
     made = SPLITS[split](dataset, options)
+    held_out = made.held_out
+    lacks = made.fit.n_rows == 0 or (held_out is not None and held_out.n_rows == 0)
+    if lacks or (split == "holdout" and held_out is None and options.get("holdout", 1)):
+        raise DataError(
+            f"the table {dataset!r} has too few rows to learn some and hold others out; name a larger one"
+        )
     return made if target is None else replace(made, target=target)
 
 
