@@ -82,6 +82,24 @@ class TestEvaluate:
         assert ran.code == code
         assert ran.err.strip().splitlines()[-1].startswith("error: ")
 
+    def test_numbers_can_go_to_a_workbook(self, tables, run):
+        pytest.importorskip("openpyxl")
+
+        assert run(*EVALUATE, "--out", "scores.xlsx").code == 0
+        assert (tables / "scores.xlsx").read_bytes().startswith(b"PK")
+
+    def test_a_table_of_one_row_is_told_which_baselines_it_has(self, tables, run):
+        (tables / "one.csv").write_text("age,sex,job\n30,f,cook\n", encoding="utf-8")
+
+        ran = run("evaluate", "one.csv", "other.csv", "--metric", "tvd-1", "--quiet")
+        named = run(
+            "evaluate", "one.csv", "other.csv", "--metric", "tvd-1", "--quiet", "--baseline", "HISTOGRAM"
+        )
+
+        assert ran.code == 2
+        assert "a table of one row has no halves; name others, such as --baseline HISTOGRAM" in ran.err
+        assert named.code == 0
+
     @pytest.mark.thorough
     def test_a_text_among_numbers_is_told_by_its_column_and_not_shown(self, tables, run):
         text = "age,sex,job\nsecretcell,f,cook\n"

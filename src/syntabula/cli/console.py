@@ -178,6 +178,7 @@ _NAMES = {
     # In a list of options they are names among others.
     r"(?<!, )\b(max_memory_mb|max_model_mb|max_rows)\b(?! must|,)": r"--option \1",
     r"\bneeds (target|holdout) \(": r"needs --\1 (",
+    r"\bleave out the baseline HALF\b": "name others, such as --baseline HISTOGRAM",
     r"\bn_shadows\b": "--shadows",
     r"\b(n_records|max_records)\b": "--records",
     r"\b(with|without) resume\b": r"\1 --resume",

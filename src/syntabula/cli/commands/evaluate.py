@@ -11,7 +11,7 @@ import typer
 
 from syntabula.cli import options
 from syntabula.cli.console import CommandError, Console, Exit
-from syntabula.cli.outputs import check_outputs, output
+from syntabula.cli.outputs import check_outputs, check_table_file, output
 from syntabula.errors import PrivacyWarning
 
 
@@ -75,9 +75,7 @@ def evaluate(
     from syntabula import evaluate as evaluate_tables
 
     if out is not None:
-        from syntabula.table.files.formats import file_format
-
-        file_format(out)
+        check_table_file(out)
     check_outputs({"--out": out}, inputs=(real, synthetic, holdout, schema), force=force)
     # The optimal transport library would import every tensor library it finds, which takes a second or two each.
     for tensors in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):

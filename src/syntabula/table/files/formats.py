@@ -26,9 +26,7 @@ _SUFFIXES: dict[str, Container] = {
 _COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 MOST_SHEET_ROWS = 2**20 - 1
 """Rows that a sheet of a workbook holds below the names of its columns."""
-SUPPORTED = (
-    ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, or .arrow, .feather or .ipc"
-)
+SUPPORTED = ".csv, .tsv, .jsonl or .ndjson (each also with .gz or .zst), .parquet, .arrow, .feather or .ipc"
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def file_format(path: str | os.PathLike[str]) -> FileFormat:
         compression = _COMPRESSED[suffixes.pop()]
     container = _SUFFIXES.get(suffixes[-1]) if suffixes else None
     if container is None or (compression != "none" and container not in TEXT_FORMATS):
-        also = "; .xlsx is read and written alone" if suffixes[-1:] == [".xlsx"] else ""
+        also = "; .xlsx is read and written alone" if suffixes[-1:] == [".xlsx"] else ", and .xlsx"
         if shown.startswith("/dev/") or (not_a_file(shown) or "a folder") != "a folder":
             also = ". It is a pipe or a device, whose name shows no format; give a file, such as table.csv"
         raise ArgumentError(f"the suffix of {shown!r} is not supported; supported are {SUPPORTED}{also}")
