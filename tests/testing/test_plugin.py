@@ -70,6 +70,29 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         sys.modules.pop(name, None)
 
 
+def test_the_package_can_be_built_beside_its_tests(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools", reason="what builds the package is not installed")
+    package, facts = tmp_path / "package", tmp_path / "facts"
+    package.mkdir()
+    facts.mkdir()
+    for name, content in {**files(), "pyproject.toml": blocks("toml"), "test_parts.py": ""}.items():
+        (package / name).write_text(content, encoding="utf-8")
+    code = (
+        "import sys; from setuptools import build_meta as b; b.prepare_metadata_for_build_wheel(sys.argv[1])"
+    )
+
+    built = subprocess.run(
+        [sys.executable, "-c", code, str(facts)], cwd=package, capture_output=True, text=True
+    )
+
+    assert built.returncode == 0, built.stderr
+    assert "hidden-columns = my_network:HiddenColumns" in next(
+        facts.glob("*.dist-info/entry_points.txt")
+    ).read_text(encoding="utf-8")
+    listed = tomllib.loads(blocks("toml"))["tool"]["setuptools"]["py-modules"]
+    assert [f"{name}.py" for name in listed] == [*files()]
+
+
 @pytest.mark.thorough
 def test_every_part_passes_the_battery() -> None:
     import my_parts
