@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from syntabula import _register, testing
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.plugins import NoisyTrained
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.doors.tables import Curator
@@ -112,7 +115,57 @@ class Beyond(Encoded):
         return super().rows(network, n, random) + 5
 
 
-MADE = (Encoded, Dropping, OverBatches, Means, Remembering, Convolving, Beyond)
+class Halved(Encoded):
+    kind = "halved"
+
+    def rows(self, network: Any, n: int, random: Any) -> Any:
+        return super().rows(network, n // 2, random)
+
+
+class Floating(Encoded):
+    kind = "floating"
+
+    def rows(self, network: Any, n: int, random: Any) -> Any:
+        return super().rows(network, n, random) + 0.3
+
+
+class Arrays(Encoded):
+    kind = "arrays"
+
+    def rows(self, network: Any, n: int, random: Any) -> Any:
+        return super().rows(network, n, random).numpy()
+
+
+class Stumbling(Encoded):
+    kind = "stumbling"
+
+    def rows_given(self, network: Any, records: Any, known: Any, random: Any) -> Any:
+        raise IndexError("no such column")
+
+
+class Numberless(Encoded):
+    kind = "numberless"
+
+    def losses(self, network: Any, records: Any, random: Any) -> Any:
+        return super().losses(network, records, random) * float("nan")
+
+
+class Constant(Encoded):
+    kind = "constant"
+
+    def losses(self, network: Any, records: Any, random: Any) -> Any:
+        return torch.zeros(len(records))
+
+
+class Misshapen(Encoded):
+    kind = "misshapen"
+
+    def network(self, columns: Any) -> nn.Module:
+        raise ValueError("shapes differ")
+
+
+BROKEN = (Beyond, Halved, Floating, Arrays, Stumbling, Numberless, Constant, Misshapen)
+MADE = (Encoded, Dropping, OverBatches, Means, Remembering, Convolving, *BROKEN)
 
 
 @pytest.fixture(autouse=True)
@@ -224,6 +277,62 @@ def test_the_battery_finds_draws_from_another_generator() -> None:
 def test_rows_that_are_no_positions_are_refused() -> None:
     with pytest.raises(ArgumentError, match="no positions of codes"):
         trained(Beyond()).sample(5, np.random.default_rng(0))
+
+
+class TestTrial:
+    """What was written is tried on records that are made up, before anything is paid."""
+
+    def test_what_is_right_leaves_torch_as_it_was(self) -> None:
+        before = torch.random.get_rng_state()
+
+        for noisy in (False, True):
+            Encoded().try_out(noisy=noisy)
+
+        assert torch.equal(torch.random.get_rng_state(), before)
+
+    def test_each_method_that_breaks_is_named(self) -> None:
+        for kind, why in [
+            (Beyond, r"Beyond\.rows drew rows that are no positions"),
+            (Halved, r"Halved\.rows drew rows that are no positions"),
+            (Floating, r"Floating\.rows drew rows that are no positions"),
+            (Arrays, r"Arrays\.rows drew rows that are no positions"),
+            (Stumbling, r"Stumbling\.rows_given broke with IndexError \(no such column\)"),
+            (Numberless, r"Numberless\.losses is no finite number"),
+            (Constant, r"Constant\.losses depends on no parameter"),
+            (Misshapen, r"Misshapen\.network broke with ValueError \(shapes differ\)"),
+            (Means, "one number for each record"),
+            (Remembering, r"keeps 'between\.running_mean'"),
+        ]:
+            for noisy in (False, True):
+                with pytest.raises(ArgumentError, match=why):
+                    kind().try_out(noisy=noisy)
+
+    def test_a_loss_that_only_a_budget_forbids_is_refused_with_one_alone(self) -> None:
+        for kind in (Dropping, OverBatches, Convolving):
+            kind().try_out(noisy=False)
+            with pytest.raises(ArgumentError, match=r"generator alone|other records|single record"):
+                kind().try_out(noisy=True)
+
+    def test_a_fit_refuses_before_anything_is_paid(self, tmp_path: Path) -> None:
+        @dataclass(frozen=True, kw_only=True)
+        class Method(NoisyTrained):
+            key: ClassVar[str] = "encoding"
+
+            model: Encoded = field(default_factory=OverBatches)
+
+        frame = pd.DataFrame({"a": np.arange(2_000) % 30})
+        for kind in (OverBatches, Halved):
+            method = Method(epsilon=1.0, model=kind(), journal=tmp_path / "run.journal")
+
+            # Without a schema, domains would be paid for first.
+            with pytest.raises(ArgumentError, match=r"other records|no positions"):
+                method.fit(frame)
+
+            assert not (tmp_path / "run.journal").exists()
+
+    def test_a_loss_that_is_no_number_is_refused_where_training_begins_too(self) -> None:
+        with pytest.raises(ArgumentError, match="no finite number for records that were made up"):
+            trained(Numberless(), budget=FINITE)
 
 
 def test_an_unregistered_model_is_told_its_group() -> None:

@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -111,6 +112,16 @@ class Foreign:
         return model, None
 
 
+class Broken(OneWay):
+    """Breaks once it has measured."""
+
+    key = "broken"
+
+    def select(self, curator, model, *, share=Fraction(1), progress=None):
+        super().select(curator, model, share=share)
+        raise KeyError("a")
+
+
 class TestSelectorsOfPlugIns:
     """A selector that does not keep to the interface is refused in a sentence, before anything is paid if possible."""
 
@@ -137,3 +148,21 @@ class TestSelectorsOfPlugIns:
         ]:
             with pytest.raises(ArgumentError, match=message):
                 st.Marginal(selector=selector, model="pgm", seed=1).fit(frame, schema)
+
+    def test_one_that_breaks_loses_nothing_where_there_is_a_journal(self, tmp_path) -> None:
+        frame = pd.DataFrame({"a": np.arange(50) % 3})
+        schema = st.Schema({"a": st.Numeric(0, 2, integer=True)})
+        method = st.Marginal(selector=Broken(), model="pgm", epsilon=1.0, journal=tmp_path / "run.journal")
+
+        with pytest.raises(
+            ArgumentError, match=r"broken\+pgm.* broke with KeyError at line \d+ of select"
+        ) as caught:
+            method.fit(frame, schema)
+
+        assert "goes on from there with resume" in str(caught.value)
+        with pytest.MonkeyPatch.context() as mended:
+            mended.setattr(Broken, "select", OneWay.select)
+            release = replace(method, resume=True).fit(frame, schema)
+        facts = release.privacy.to_json()
+        assert facts["replayed"] > 0
+        assert facts["epsilon_spent"] <= 1

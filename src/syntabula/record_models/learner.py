@@ -105,6 +105,11 @@ class RecordLearner:
             PlannedStep(name=TRAIN, share=1 - ONE_WAY_SHARE, cost=cost),
         ]
 
+    def try_parts(self) -> None:
+        """Try a plug-in's network on what is made up; raises ArgumentError if it breaks or its loss is not allowed."""
+        if hasattr(self.model, "try_out"):
+            self.model.try_out(noisy=self.is_private)
+
     @one_thread_for_products()
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from syntabula._extras import require
+from syntabula._memory import ran_out
 from syntabula._threads import training_threads
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, SyntabulaError
 from syntabula.marginals.domain import Domain
+from syntabula.privacy.training.per_record import require_separate
 from syntabula.record_models.codes_network import CodesNetwork
-from syntabula.record_models.representation import ColumnLookup, Places
+from syntabula.record_models.representation import ColumnLookup, Places, column_lookup
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 _TRIED = 20_000
 _GIVEN_AT_ONCE = 64
+_MADE_UP = ((3, False), (4, True), (2, False), (5, True))
+"""Codes of columns that are made up to try a plug-in, and whether they follow an order."""
+_MADE_UP_RECORDS = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,6 +96,81 @@ class TorchModel(CodesNetwork):
         found: Tensor = torch.cat(parts)
         return found
 
+    def try_out(self, *, noisy: bool) -> None:
+        """Try what was written on records that are made up, before anything is paid.
+
+        Args:
+            noisy: Whether gradients will have noise, for which no record's loss may depend on others.
+
+        Raises:
+            ArgumentError: If a method breaks, returns something else than it should, or has such a loss.
+            MissingExtraError: If torch is not installed.
+        """
+        torch = require("torch", "neural")
+        lookups = [
+            column_lookup(np.arange(1.0, size + 1), waves=self._n_waves if ordered else None)
+            for size, ordered in _MADE_UP
+        ]
+        sizes = np.array([size for size, _ in _MADE_UP])
+        made_up = np.random.default_rng(0).integers(0, sizes, (_MADE_UP_RECORDS, sizes.size))
+        # The first two differ in every column, as a trial of losses asks for.
+        made_up[0], made_up[1] = 0, sizes - 1
+        records, random = torch.as_tensor(made_up), torch.Generator().manual_seed(0)
+        known = torch.as_tensor(np.random.default_rng(1).random(made_up.shape) < 0.5)
+        with training_threads(1), _repeated(0):
+            network = self._tried("network", lambda: _built(self, lookups))
+            losses = TorchLosses(network, self.losses)
+            values = self._tried("losses", lambda: losses.losses(records, random))
+            if not torch.isfinite(values).all():
+                raise ArgumentError(
+                    f"{type(self).__name__}.losses is no finite number for records that were made up; repair it, "
+                    "or the network"
+                )
+            if not values.requires_grad:
+                raise ArgumentError(
+                    f"{type(self).__name__}.losses depends on no parameter of the network, so that nothing can be learned"
+                )
+            if noisy:
+                self._tried(
+                    "losses", lambda: require_separate(losses.losses, losses.parameters, records, random)
+                )
+            network.eval()
+            with torch.no_grad():
+                n = len(records)
+                rows = self._tried("rows", lambda: self.rows(network, n, random))
+                self._positions(rows, n, sizes, "rows")
+                if type(self).rows_given is not TorchModel.rows_given:
+                    told = torch.where(known, records, 0)
+                    rows = self._tried("rows_given", lambda: self.rows_given(network, told, known, random))
+                    self._positions(rows, n, sizes, "rows_given")
+
+    def _tried(self, method: str, call: Callable[[], Any]) -> Any:
+        """Return what a call returns; says which method it was that broke."""
+        try:
+            return call()
+        except SyntabulaError:
+            raise
+        except Exception as error:
+            if ran_out(error):
+                raise
+            # The records are made up, so that the message shows no cell of a table.
+            raise ArgumentError(
+                f"{type(self).__name__}.{method} broke with {type(error).__name__} ({error}) on records that were made "
+                "up; repair it. No record was read for it, and nothing was paid"
+            ) from error
+
+    def _positions(self, found: Any, n: int, sizes: Sequence[int] | np.ndarray, method: str) -> Places:
+        """Return drawn rows [n, columns]; refuses what a method returned that is none."""
+        torch = require("torch", "neural")
+        rows = found.numpy() if isinstance(found, torch.Tensor) else np.zeros(0)
+        whole = rows.dtype.kind in "iu" and rows.shape == (n, len(sizes))
+        if not whole or not ((rows >= 0) & (rows < sizes)).all():
+            raise ArgumentError(
+                f"{type(self).__name__}.{method} drew rows that are no positions of codes: it must return a tensor of "
+                f"integers [{n}, {len(sizes)}], each at least 0 and below the size of its column"
+            )
+        return np.asarray(rows, dtype=np.intp)
+
     @property
     def _n_waves(self) -> int:
         return 1
@@ -136,14 +216,8 @@ class TorchModel(CodesNetwork):
                 found = self.rows_given(self._module, torch.as_tensor(places), torch.as_tensor(held), random)
             else:
                 found = self.rows(self._module, n, random)
-        rows = np.asarray(found.numpy(), dtype=np.intp)
         sizes = [lookup.size for lookup in self._lookups]
-        if rows.shape != (n, len(sizes)) or not ((rows >= 0) & (rows < sizes)).all():
-            raise ArgumentError(
-                f"{type(self).__name__} drew rows that are no positions of codes: it must return integers "
-                f"[{n}, {len(sizes)}], each at least 0 and below the size of its column"
-            )
-        return rows
+        return self._positions(found, n, sizes, "rows_given" if known else "rows")
 
     def _told(self, known: Mapping[str, Places], n: int) -> tuple[Places, np.ndarray]:
         """Return positions [n, columns] and which are known; a code that no record had is not."""

@@ -41,7 +41,7 @@ from syntabula.synthesizers.reading import (
     untyped,
 )
 from syntabula.synthesizers.release import Release
-from syntabula.synthesizers.settings import Learner, RestrictedLearner, Settings, TableFacts
+from syntabula.synthesizers.settings import Learner, RestrictedLearner, Settings, TableFacts, TriedLearner
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import RawTable
@@ -83,6 +83,8 @@ def fit(
     With `judging`, part of the budget measures how good the model is.
     """
     enough(budget_of(method))
+    if isinstance(method.learner, TriedLearner):
+        method.learner.try_parts()
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
         declared = learned_part(schema)

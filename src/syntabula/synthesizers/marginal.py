@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from syntabula._arguments import refusal
 from syntabula._entries import Kind
+from syntabula._memory import ran_out
 from syntabula._planning import PlannedStep, Progress, without_trends
 from syntabula._register import entries, load
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, SyntabulaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import BoolArray, MarginalModel, Model, check_storable
 from syntabula.models.recoded import Supported, settled
+from syntabula.models.trial import try_model
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.base import Selector
@@ -65,6 +68,10 @@ class MarginalLearner:
         """Return the same learner, whose model knows which combinations of codes are possible."""
         return replace(self, model=self.model.with_possible(cells))
 
+    def try_parts(self) -> None:
+        """Try a plug-in's model on what is made up; raises ArgumentError if it breaks."""
+        try_model(self.model)
+
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost; raises ArgumentError if a plug-in's selector plans something else."""
         model = self.model.over(domain)
@@ -83,9 +90,23 @@ class MarginalLearner:
         """Measure marginals and return the fitted model.
 
         Raises:
-            ArgumentError: If a plug-in's selector returns no fitted model, which only shows after it has measured.
+            ArgumentError: If a plug-in's selector breaks or returns no fitted model, which only shows after it has
+                measured.
         """
-        learned = self.selector.learn(doors.tables, Supported(self.model), share=share, progress=progress)
+        try:
+            learned = self.selector.learn(doors.tables, Supported(self.model), share=share, progress=progress)
+        except SyntabulaError:
+            raise
+        except Exception as error:
+            if ran_out(error) or not self._is_of_plug_ins:
+                raise
+            # Its words may be those of another library, and are left out.
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            raise ArgumentError(
+                f"{self.name}, of which a part is a plug-in, broke with {type(error).__name__} at line {at.lineno} of "
+                f"{at.name}; repair the plug-in. What it measured is paid for: a run with a journal goes on from there "
+                "with resume, and pays nothing twice"
+            ) from error
         model, choice = learned if isinstance(learned, tuple) and len(learned) == 2 else (None, None)
         if not hasattr(model, "finished") or getattr(model, "domain", None) != doors.tables.domain:
             raise ArgumentError(
@@ -98,6 +119,11 @@ class MarginalLearner:
     @property
     def _selector(self) -> str:
         return self.name.partition("+")[0]
+
+    @property
+    def _is_of_plug_ins(self) -> bool:
+        modules = (type(part).__module__ for part in (self.selector, self.model))
+        return any(module.partition(".")[0] != "syntabula" for module in modules)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,15 @@ class RestrictedLearner(Learner, Protocol):
         ...
 
 
+@runtime_checkable
+class TriedLearner(Learner, Protocol):
+    """Can also try its parts on what is made up, before anything is paid."""
+
+    def try_parts(self) -> None:
+        """Raise ArgumentError if a part of a plug-in breaks."""
+        ...
+
+
 MOST_WORKERS = 1024
 
 

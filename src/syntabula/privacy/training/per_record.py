@@ -91,8 +91,8 @@ def require_separate(
         random: What random draws come from.
 
     Raises:
-        ArgumentError: If the loss of a record depends on other records, or the sum of the gradients found here is not
-            that of the losses.
+        ArgumentError: If the loss of a record depends on other records, is no finite number or has no such gradient,
+            or the sum of the gradients found here is not that of the losses.
     """
     torch = require("torch", "neural")
     state = random.get_state()
@@ -105,6 +105,12 @@ def require_separate(
             return gradients, losses(table, random), _lengths(gradients, table)
 
     gradients, values, lengths = found(records)
+    if not (torch.isfinite(values).all() and torch.isfinite(lengths).all()):
+        # Beside an infinite number no difference would be seen.
+        raise ArgumentError(
+            "the loss, or its gradient, is no finite number for records that were made up; repair the network or its "
+            "loss"
+        )
     changed = records.clone()
     changed[0] = records[1]
     _, other_values, other_lengths = found(changed)
