@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from syntabula import attacks
 from syntabula.attacks.baselines import Records
 from syntabula.attacks.result import _learned, area_under_curve
 from syntabula.errors import ArgumentError, PrivateDomainError, SchemaError
+from syntabula.metrics.comparison import View
 from syntabula.table.raw import RawTable
 from syntabula.table.read import read
 
@@ -325,6 +327,59 @@ class TestArguments:
         found = st.attack(table(), st.Independent(epsilon=1.0), SCHEMA, attacks=[hog], n_shadows=16)
 
         assert np.unique(found["groundhog"].with_target).size > 1
+
+
+@dataclass(frozen=True)
+class Returning:
+    """An attack whose features are `found`, which may be called with the number of rows of the table."""
+
+    found: object
+    learns: bool = False
+    key: ClassVar[str] = "returning"
+
+    def features(self, synthetic: View, knowledge: object) -> object:
+        return self.found(synthetic.n_rows) if callable(self.found) else self.found
+
+
+class TestAttacksOfPlugIns:
+    """What is no feature is refused in a sentence, where it can be before any shadow model is fitted."""
+
+    @pytest.mark.parametrize(
+        ("attack", "why"),
+        [
+            (Returning(lambda n: 1 / 0), r"broke with ZeroDivisionError at line \d+ of <lambda>"),
+            (Returning(None), "must return an array of finite numbers"),
+            (Returning(0.5), "must return an array of finite numbers"),
+            (Returning(np.array(["a"])), "must return an array of finite numbers"),
+            (Returning(np.array([np.nan])), "must return an array of finite numbers"),
+            (Returning(np.array([]), learns=True), "must return an array of finite numbers"),
+            (Returning(np.ones((2, 2)), learns=True), "must return an array of finite numbers"),
+            (
+                Returning(np.ones(2)),
+                "returned 2 numbers, and one that does not learn must return a single one",
+            ),
+        ],
+    )
+    def test_before_any_fit(self, attack: Returning, why: str, tmp_path) -> None:
+        log = tmp_path / "log"
+
+        with pytest.raises(ArgumentError, match=f"attack 'returning'.*{why}"):
+            st.attack(table(), Counting(str(log)), SCHEMA, attacks=[attack], n_shadows=8)
+
+        assert not log.exists()
+
+    def test_features_whose_number_depends_on_the_table(self) -> None:
+        attack = Returning(np.ones, learns=True)
+
+        with pytest.raises(ArgumentError, match="returned 25 numbers of one table and 40 of another"):
+            st.attack(table(), Constant(), SCHEMA, attacks=[attack], n_shadows=8, n_synthetic=25)
+
+    def test_whole_numbers_are_features_too(self) -> None:
+        attack = Returning(np.array([1]))
+
+        found = st.attack(table(), Constant(), SCHEMA, attacks=[attack], n_shadows=8)
+
+        assert found["returning"].auc == 0.5
 
 
 class TestTraining:

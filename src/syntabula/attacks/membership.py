@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from syntabula._arguments import Rule, count, even, path, several, with_method
+from syntabula._memory import ran_out
 from syntabula._planning import Progress
 from syntabula._register import entries, load
 from syntabula.attacks.base import Attack, Knowledge, Synthesizer
@@ -17,7 +20,8 @@ from syntabula.attacks.baselines import take_rows
 from syntabula.attacks.bounds import CONFIDENCE
 from syntabula.attacks.result import AttackResult, judge
 from syntabula.attacks.shadows import Floats, drawn, fitted, identity_of, run_shadows, seeded, seeds_of
-from syntabula.errors import ArgumentError, PrivateDomainError
+from syntabula.errors import ArgumentError, PrivateDomainError, SyntabulaError
+from syntabula.metrics.comparison import View
 from syntabula.metrics.features import Coordinates, nearest
 from syntabula.table.draft import whole_schema
 from syntabula.table.read import read
@@ -124,7 +128,7 @@ def attack(
         n_synthetic=raw.n_rows if n_synthetic is None else n_synthetic,
         seed=seed,
     )
-    lengths = game.lengths()
+    lengths = game.lengths
     shadows = run_shadows(
         game,
         n_shadows,
@@ -185,19 +189,66 @@ class Game:
             release = fitted(self.synthesizer, take_rows(raw, np.sort(rows)), self.schema, noise_seed)
         except PrivateDomainError:
             # A fit that fails because noise hid a domain is also an answer that the attacker sees.
-            return np.zeros(sum(self.lengths()))
+            return np.zeros(sum(self.lengths))
         synthetic = self.knowledge.read(drawn(release, raw, self.n_synthetic, sample_seed))
-        return np.concatenate([item.features(synthetic, self.knowledge) for item in self.attacks])
+        pairs = zip(self.attacks, self.lengths, strict=True)
+        return np.concatenate([_features(item, synthetic, self.knowledge, n) for item, n in pairs])
 
+    @cached_property
     def lengths(self) -> list[int]:
-        """Return the number of features of each attack; raises ArgumentError if one cannot be mounted."""
-        return [item.features(self.knowledge.table, self.knowledge).size for item in self.attacks]
+        """The number of features of each attack; raises ArgumentError if one cannot be mounted."""
+        return [_features(item, self.knowledge.table, self.knowledge).size for item in self.attacks]
 
     def identity(self) -> str:
         """Return a digest of everything that the features depend on."""
         method = seeded(self.synthesizer, self.seed)
         settings = (self.knowledge.target, method, self.attacks, self.n_records, self.n_synthetic)
         return identity_of(self.knowledge.raw, self.schema, *settings, self.seed)
+
+
+def _features(attack: Attack, synthetic: View, knowledge: Knowledge, length: int | None = None) -> Floats:
+    """Return an attack's features of a table; refuses what is none.
+
+    Args:
+        attack: The attack.
+        synthetic: The table.
+        knowledge: What the attacker knows.
+        length: How many features the attack has of other tables; None before that is known.
+
+    Raises:
+        ArgumentError: If the attack breaks, or returns something else than so many finite numbers.
+    """
+    try:
+        found: Any = attack.features(synthetic, knowledge)
+    except SyntabulaError:
+        raise
+    except Exception as error:
+        if ran_out(error):
+            raise
+        # Its words may show a cell of the table.
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        raise ArgumentError(
+            f"the attack {attack.key!r} broke with {type(error).__name__} at line {at.lineno} of {at.name}; repair it, "
+            "and try it with syntabula.testing.check_attack"
+        ) from None
+    is_array = isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.kind in "fiub"
+    if not is_array or not found.size or not np.isfinite(found).all():
+        raise ArgumentError(
+            f"`features` of attack {attack.key!r} must return an array of finite numbers [features], at least one; "
+            "repair it, and try it with syntabula.testing.check_attack"
+        )
+    if not attack.learns and found.size > 1:
+        raise ArgumentError(
+            f"`features` of attack {attack.key!r} returned {found.size} numbers, and one that does not learn must return "
+            "a single one, larger if the target was there; set `learns = True` to have a classifier trained on them"
+        )
+    if length is not None and found.size != length:
+        raise ArgumentError(
+            f"`features` of attack {attack.key!r} returned {found.size} numbers of one table and {length} of another; "
+            "return equally many of every table"
+        )
+    features: Floats = found.astype(np.float64)
+    return features
 
 
 def _row(knowledge: Knowledge, target: int | str) -> int:

@@ -6,6 +6,7 @@ import math
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -51,12 +52,25 @@ def compute(info: MetricInfo, metric: Metric, tables: Comparison, rng: np.random
         if not _is_theirs(info, error):
             raise
         return f"{_named(info)} broke with {_what(error)}; repair the plug-in, or leave the metric out"
-    if not isinstance(score, Score) and not info.home.startswith("syntabula."):
-        return (
-            f"{_named(info)} returned an object of type {type(score).__name__} instead of a Score; repair the "
-            "plug-in, or leave the metric out"
-        )
+    if not info.home.startswith("syntabula.") and (wrong := _wrong(info, metric, score)):
+        return f"{_named(info)} returned {wrong}; repair the plug-in, or leave the metric out"
     return score
+
+
+def _wrong(info: MetricInfo, metric: Metric, score: object) -> str:
+    """Return what is wrong with what a plug-in returned; empty if nothing is."""
+    if not isinstance(score, Score):
+        return f"an object of type {type(score).__name__} instead of a Score"
+    value: object = score.value
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+        return f"a Score whose value is an object of type {type(value).__name__} instead of a number"
+    if math.isnan(float(value)) and not score.note:
+        return "no number, and no `note` that says why"
+    if score.metric != metric.key:
+        return "the Score of another metric; write Score(metric=self.key, ...)"
+    if score.direction != info.direction:
+        return f"a Score of another direction than its class states, which is {info.direction!r}"
+    return ""
 
 
 def without_value(info: MetricInfo, metric: Metric, fault: str) -> Score:
