@@ -138,6 +138,19 @@ class TestEveryMethod:
         assert (facts["unit_column"], facts["rows_per_unit"], facts["statement_version"]) == ("who", 3, 3)
         check(facts)
 
+    def test_what_is_left_of_the_reserved_delta(self) -> None:
+        frame, _ = table(1)
+        facts = published(st.MST(epsilon=5.0, delta=1e-5, seed=1).fit(frame))
+        composition, spent = facts["composition"], facts["epsilon_spent"]
+
+        recomposed = page_code().recomposed(facts)
+        unspent = composition["delta_limit"] - composition["delta_spent"]
+        as_set_aside = page_code().recomposed({**facts, "delta": facts["delta"] - unspent})
+
+        assert unspent > 0.01 * composition["delta_limit"]
+        assert 0.99 * spent < recomposed < (1 - 1e-5) * spent
+        assert as_set_aside == pytest.approx(spent, rel=1e-6)
+
     @pytest.mark.thorough
     def test_a_budget_that_is_stated_in_rho(self) -> None:
         check(fitted("aim", RHO))
