@@ -44,6 +44,19 @@ def spends_of(journal: str) -> bytes:
     return Path(journal).read_bytes().partition(b'{"file"')[0]
 
 
+def test_an_interrupt_says_how_to_go_on(folder, run, monkeypatch) -> None:
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Marginal, "fit", stopped)
+
+    kept, lost = run(*SYNTH, "-o", "out.csv"), run(*SYNTH[:-2], "-o", "out.csv")
+
+    assert kept.code == lost.code == 130
+    assert "what was paid for is in 'journal'; the same command with --resume goes on there" in kept.err
+    assert "without --journal FILE, what an interrupted run measured is paid for and lost" in lost.err
+
+
 @pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed")
 def test_a_killed_command_is_gone_on_with(folder, run) -> None:

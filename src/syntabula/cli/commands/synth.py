@@ -93,7 +93,11 @@ def synth(
     writing = partial(output, force=force, replaceable=written, before_naming=run.record)
 
     with console.progress() as progress:
-        release = _release(finished, request, progress, table, schema, strict=strict)
+        kept = "without --journal FILE, what an interrupted run measured is paid for and lost"
+        if journal is not None:
+            kept = f"what was paid for is in {str(journal)!r}; the same command with --resume goes on there"
+        with console.if_interrupted(kept):
+            release = _release(finished, request, progress, table, schema, strict=strict)
         rescue = SavedOnFailure(release=release, out=out, rows=rows, seed=seed, saved=finished)
         if require_columns:
             _check_columns(release, rescue)
