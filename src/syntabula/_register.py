@@ -25,6 +25,9 @@ _WORDS: dict[str, str] = {
 }  # fmt: skip
 """The word for a kind in messages, if it is not the kind's own name."""
 
+_SHOWN = 200
+"""Most characters of a plug-in's error that a message repeats."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 _METHODS: dict[Kind, tuple[str, ...]] = {
     "synthesizer": ("plan", "fit"),
@@ -238,8 +241,10 @@ def _of_plug_in(found: Entry) -> Any:
         # An import runs the package's own code, which can raise anything.
         if ran_out(error):
             raise
+        # No table has been handed to it, so that its words show no cell.
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:_SHOWN]}".removesuffix(": ")
         raise ArgumentError(
-            f"{what} cannot be loaded ({type(error).__name__}); repair its installation, or remove it"
+            f"{what} cannot be loaded ({why}); repair it or its installation, or remove it"
         ) from None
     # An object may describe a metric, because several metrics are of one class.
     if isinstance(part, type):

@@ -337,8 +337,14 @@ class TestMetricsOfOthers:
     @pytest.mark.parametrize(
         ("value", "message"),
         [
-            ("no_such_module:Part", r"'no_such_module:Part'.*cannot be loaded \(ModuleNotFoundError\)"),
-            ("syntabula.errors:NoPart", r"'syntabula.errors:NoPart'.*cannot be loaded \(AttributeError\)"),
+            (
+                "no_such_module:Part",
+                r"'no_such_module:Part'.*cannot be loaded \(ModuleNotFoundError: No module named '\w+'\)",
+            ),
+            (
+                "syntabula.errors:NoPart",
+                r"'syntabula.errors:NoPart'.*cannot be loaded \(AttributeError: module '[\w.]+' has no attribute '\w+'\)",
+            ),
             ("syntabula.errors:ArgumentError", "lacks the class attributes of a metric: group, direction"),
             ("syntabula.version:__version__", "cannot be loaded"),
             ("syntabula:__version__", "neither a class nor an object of MetricInfo"),

@@ -195,7 +195,8 @@ class TestPlugIns:
         (plug_in / "shares_plug_in.py").write_text("import a_module_that_is_missing\n")
 
         with pytest.raises(
-            ReleaseFileError, match=r"'shares_plug_in:Shares'.*cannot be loaded \(ModuleNotFoundError\)"
+            ReleaseFileError,
+            match=r"'shares_plug_in:Shares'.*cannot be loaded \(ModuleNotFoundError: No module named '\w+'\)",
         ):
             base.model_class("shares")
 

@@ -112,6 +112,13 @@ class Foreign:
         return model, None
 
 
+class Lavish(OneWay):
+    """Plans to spend more than it has."""
+
+    def plan(self, domain):
+        return [replace(step, share=2 * step.share) for step in super().plan(domain)]
+
+
 class Broken(OneWay):
     """Breaks once it has measured."""
 
@@ -143,6 +150,7 @@ class TestSelectorsOfPlugIns:
         schema = st.Schema({"a": st.Numeric(0, 2, integer=True)})
         for selector, message in [
             (Planless(), "`plan` of selector 'one_way' must return a list of PlannedStep"),
+            (Lavish(), "`plan` of selector 'one_way' must return shares .* they add up to 2"),
             (Thankless(), "selector 'thankless' must return a model .* What it measured is paid for"),
             (Unfitted(), "selector 'one_way' must return a model that is fitted"),
         ]:

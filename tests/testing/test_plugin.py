@@ -341,8 +341,16 @@ MAKE: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize(
     ("kind", "home", "problem"),
     [
-        ("selector", "no_such_module:Part", r"cannot be loaded \(ModuleNotFoundError\); repair"),
-        ("model", "my_parts:NoPart", r"cannot be loaded \(AttributeError\); repair"),
+        (
+            "selector",
+            "no_such_module:Part",
+            r"cannot be loaded \(ModuleNotFoundError: No module named '\w+'\); repair",
+        ),
+        (
+            "model",
+            "my_parts:NoPart",
+            r"cannot be loaded \(AttributeError: module '[\w.]+' has no attribute '\w+'\); repair",
+        ),
         *((kind, "my_parts:SeenTogether", "lacks the methods of a") for kind in MAKE),
         ("discretizer", "syntabula.version:__version__", "cannot be loaded"),
         ("method", "syntabula:NO_PRIVACY", "is not a class, but an object of type Budget"),

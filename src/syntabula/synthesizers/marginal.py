@@ -27,6 +27,9 @@ from syntabula.synthesizers.synthesizer import Synthesizer
 if TYPE_CHECKING:
     from syntabula.synthesizers.settings import Learner
 
+_ROUNDED = 1e-9
+"""By how much shares that are floats may exceed 1."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MarginalLearner:
@@ -79,6 +82,12 @@ class MarginalLearner:
         if not isinstance(steps, Sequence) or not all(isinstance(step, PlannedStep) for step in steps):
             raise ArgumentError(
                 f"`plan` of selector {self._selector!r} must return a list of PlannedStep; see docs/plugins.md"
+            )
+        shares = [step.share for step in steps]
+        if not all(share >= 0 for share in shares) or not sum(shares) <= 1 + _ROUNDED:
+            raise ArgumentError(
+                f"`plan` of selector {self._selector!r} must return shares of its own budget, none below 0, that add up "
+                f"to at most 1; they add up to {float(sum(shares)):g}. Try it with syntabula.testing.check_selector"
             )
         if not self.model.takes_trends:
             steps = without_trends(steps)
