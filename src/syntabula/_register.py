@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from importlib import metadata
 from typing import Any, TypeVar
@@ -272,6 +273,12 @@ def _check_kind(kind: Kind, part: type, what: str) -> None:
         others = [other for other in _METHODS if other != kind and not _lacking(other, part)]
         hint = f"; it has those of a {_WORDS.get(others[0], others[0])}" if others else ""
         raise ArgumentError(f"{what} lacks the methods of a {word}: {', '.join(missing)}{hint}")
+    # A metric whose class cannot be called is said beside the scores of others.
+    if kind != "metric" and (undecided := _without_default(part)):
+        raise ArgumentError(
+            f"{what} has fields without a default: {', '.join(undecided)}; give each one, as a {word} is made by its "
+            "name alone"
+        )
     if unsaid := [name for name in _ATTRIBUTES.get(kind, ()) if not hasattr(part, name)]:
         raise ArgumentError(f"{what} lacks the class attributes of a {word}: {', '.join(unsaid)}")
 
@@ -281,6 +288,12 @@ def _lacking(kind: Kind, part: object) -> list[str]:
     unwritten = getattr(part, "__abstractmethods__", ())
     needed = dict.fromkeys([*_METHODS.get(kind, ()), *sorted(unwritten)])
     return [n for n in needed if n in unwritten or not callable(getattr(part, n, None))]
+
+
+def _without_default(part: type) -> list[str]:
+    """Return the fields of a dataclass that an object cannot be made without."""
+    listed = fields(part) if is_dataclass(part) else ()
+    return [f.name for f in listed if f.init and f.default is MISSING and f.default_factory is MISSING]
 
 
 def _origin(point: metadata.EntryPoint) -> str:

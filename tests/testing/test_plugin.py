@@ -366,6 +366,17 @@ def test_a_broken_plug_in_is_named(
         MAKE[kind]()
 
 
+def test_a_part_that_cannot_be_made_by_its_name_is_refused() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Sized(PGM):
+        kind = "sized"
+
+        width: int
+
+    with pytest.raises(ArgumentError, match="Sized has fields without a default: width; give each one"):
+        st.register("model")(Sized)
+
+
 def test_a_plug_in_does_not_take_the_place_of_one_of_ours() -> None:
     impostor = type("PGM", (PGM,), {})
     with pytest.raises(ArgumentError, match="the name 'pgm' belongs to syntabula"):
