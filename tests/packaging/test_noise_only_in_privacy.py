@@ -22,6 +22,8 @@ MAY_DRAW = {
     # Random records are moved towards marginals that are noisy already: post-processing likewise.
     "models/hard_rows": "numpy.random",
     "models/row_set": "numpy.random",
+    # A plug-in's model is tried on counts that are made up.
+    "models/trial": "numpy.random",
     # Rows of a released model are tried, to say how many satisfy conditions: post-processing.
     "models/restricted": "numpy.random",
     "synthesizers/ruled_conditions": "numpy.random",

@@ -112,11 +112,12 @@ class TorchModel(CodesNetwork):
             for size, ordered in _MADE_UP
         ]
         sizes = np.array([size for size, _ in _MADE_UP])
-        made_up = np.random.default_rng(0).integers(0, sizes, (_MADE_UP_RECORDS, sizes.size))
+        random = torch.Generator().manual_seed(0)
+        shape = (_MADE_UP_RECORDS, sizes.size)
+        records = (torch.rand(shape, generator=random) * torch.as_tensor(sizes)).long()
         # The first two differ in every column, as a trial of losses asks for.
-        made_up[0], made_up[1] = 0, sizes - 1
-        records, random = torch.as_tensor(made_up), torch.Generator().manual_seed(0)
-        known = torch.as_tensor(np.random.default_rng(1).random(made_up.shape) < 0.5)
+        records[0], records[1] = 0, torch.as_tensor(sizes - 1)
+        known = torch.rand(shape, generator=random) < 0.5
         with training_threads(1), _repeated(0):
             network = self._tried("network", lambda: _built(self, lookups))
             losses = TorchLosses(network, self.losses)
