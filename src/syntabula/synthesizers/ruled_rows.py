@@ -22,6 +22,7 @@ from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
 from syntabula.synthesizers.drawn_ends import DrawnEnds
+from syntabula.synthesizers.lent_distances import Lenders
 from syntabula.synthesizers.lost_groups import Groups
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
@@ -41,6 +42,7 @@ _WORTH_A_WARNING = 0.1
 _MOST_REDRAWS = 20
 _WORTH_A_REDRAW = 0.05
 """Share of the broken rows that other values must mend, or the rest is given up."""
+_MOST_LOANS = 10
 CONDITIONS = "the conditions"
 
 
@@ -113,6 +115,8 @@ class RuledRows:
             kept[rows[mended]] = True
             if mended.sum() < _WORTH_A_REDRAW * rows.size:
                 break
+        if self.rules.lends and not kept.all():
+            broken = self._lent(learned, columns, kept, broken, rng)
         self.broken.update(broken)
         if not kept.all() or self.groups.seen:
             self.groups.add(columns, kept)
@@ -124,6 +128,27 @@ class RuledRows:
         self.tried += n_rows
         self.kept += int(kept.sum())
         return columns, kept
+
+    def _lent(
+        self,
+        learned: Mapping[str, RawColumn],
+        columns: dict[str, RawColumn],
+        kept: NDArray[np.bool_],
+        broken: dict[str, int],
+        rng: np.random.Generator,
+    ) -> dict[str, int]:
+        """Mend rows whose distances lead beyond the bounds, in place; return for each rule how many still break it."""
+        lenders = Lenders(self.rules, columns, kept.copy())
+        for _ in range(_MOST_LOANS):
+            rows = np.flatnonzero(~kept)
+            lent, changed = lenders.lend({name: column.take(rows) for name, column in learned.items()}, rng)
+            if not changed.any():
+                break
+            lent = self._ends(lent, rng, allowed=self.stated)
+            others, mended, broken = self.rules.completed(lent, rows.size, rng)
+            place(columns, others, rows[mended], np.flatnonzero(mended))
+            kept[rows[mended]] = True
+        return broken
 
     def _redrawn(
         self, learned: Mapping[str, RawColumn], rows: NDArray[np.intp], rng: np.random.Generator
