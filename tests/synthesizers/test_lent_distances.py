@@ -211,14 +211,26 @@ def test_late_starts_are_as_frequent_as_the_model_says(stays):
     late = whole[-(whole.size // 2) :].sum() / whole.sum()
     edge = stays.codec.bins["a"].edges[whole.size - whole.size // 2]
 
-    def drawn(release):
-        days = release.sample(20_000, seed=1)["a"].to_numpy().astype("datetime64[D]").astype(int)
-        return (days >= edge).mean()
+    def drawn(release, **asked):
+        days = release.sample(**asked or {"n": 20_000}, seed=1)["a"]
+        return (days.to_numpy().astype("datetime64[D]").astype(int) >= edge).mean()
 
     # Shares near .13 of 20,000 rows have a standard deviation of .0024 each; their difference reaches .02 in fewer than
     # one of 10 million draws.
     assert abs(drawn(stays) - late) < 0.02
     assert drawn(without_loans(stays)) < late - 0.02
+    given = pd.DataFrame({"k": ["x", "y"] * 10_000})
+    assert abs(drawn(stays, given=given) - late) < 0.02
+    assert drawn(without_loans(stays), given=given) < late - 0.02
+
+
+def test_given_days_stay(stays):
+    given = stays.sample(300, seed=4)[["a"]]
+
+    rows = stays.sample(given=given, seed=5)
+
+    pd.testing.assert_frame_equal(rows[["a"]], given)
+    check(rows, stays.rules.schema)
 
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.RuleWarning")
@@ -273,6 +285,13 @@ class TestLenders:
             assert b + c == 7
         assert (lent["b"].values[2], lent["c"].values[2]) == (3, 1)
         assert learned["b"].values.tolist() == [20, 2, 3]
+
+    def test_what_counts_from_a_fixed_column_is_not_lent(self):
+        lenders = replace(self.lenders(), fixed={"a"})
+
+        _, changed = lenders.lend(self.cells(a=[45], b=[20], c=[0]), np.random.default_rng(0))
+
+        assert not changed.any()
 
     def test_rows_without_a_lender_stay_as_they_are(self):
         lenders = replace(self.lenders(), kept=np.zeros(400, np.bool_))

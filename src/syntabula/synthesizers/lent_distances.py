@@ -10,13 +10,14 @@ bounds, and follow the distribution of those that do.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula.synthesizers.placed_rows import place
 from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.rules.placing import connected
 from syntabula.table.rules.row_rules import RowRules
@@ -24,6 +25,47 @@ from syntabula.table.rules.row_rules import RowRules
 Cells = Mapping[str, RawColumn]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
+
+
+_MOST_LOANS = 10
+"""Rows from which each one takes distances in turn, until those lead within its bounds and it satisfies all rules."""
+
+
+def mended(
+    rules: RowRules,
+    learned: Cells,
+    columns: dict[str, RawColumn],
+    kept: Flags,
+    broken: dict[str, int],
+    ends: Callable[[dict[str, RawColumn]], dict[str, RawColumn]],
+    rng: np.random.Generator,
+    *,
+    fixed: Collection[str] = (),
+) -> dict[str, int]:
+    """Mend rows whose distances lead beyond the bounds, in place; return for each rule how many still break it.
+
+    Args:
+        rules: The rules. Those of a release of an earlier version lend nothing.
+        learned: Decoded rows of the learned table, as far as they are not kept.
+        columns: The same rows, completed.
+        kept: Which of these satisfy all rules.
+        broken: For each rule that some of these break, how many do.
+        ends: Draws the ends of distances anew within their bins, see `DrawnEnds`.
+        rng: Source of ordinary randomness.
+        fixed: Columns whose values stay.
+    """
+    if not rules.lends or kept.all():
+        return broken
+    lenders = Lenders(rules, columns, kept.copy(), fixed)
+    for _ in range(_MOST_LOANS):
+        rows = np.flatnonzero(~kept)
+        lent, changed = lenders.lend({name: column.take(rows) for name, column in learned.items()}, rng)
+        if not changed.any():
+            break
+        others, fit, broken = rules.completed(ends(lent), rows.size, rng)
+        place(columns, others, rows[fit], np.flatnonzero(fit))
+        kept[rows[fit]] = True
+    return broken
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +76,13 @@ class Lenders:
         rules: The rules.
         columns: The rows, completed.
         kept: Which of them satisfy all rules [n].
+        fixed: Columns whose values stay; what counts from one, or from the same column as one, is not lent.
     """
 
     rules: RowRules
     columns: Cells
     kept: Flags
+    fixed: Collection[str] = ()
 
     @cached_property
     def _distances(self) -> Cells:
@@ -55,7 +99,7 @@ class Lenders:
         for pairs in connected([(name, other) for name, d in distances.items() for other in d.columns]):
             named = {name for pair in pairs for name in pair}
             starts = named - distances.keys()
-            if len(starts) == 1:
+            if len(starts) == 1 and not named.intersection(self.fixed):
                 found.append((starts.pop(), [name for name in distances if name in named]))
         return found
 
