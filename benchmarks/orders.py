@@ -1,4 +1,4 @@
-"""How rows are drawn whose distances lead beyond the bounds: discarded, as before, or lent those of other rows.
+"""How rows are drawn whose distances lead beyond the bounds: discarded, as before, or with those of other rows.
 
     python benchmarks/orders.py [--tables "loans extract" ...] [--methods mst] [--epsilons 1 5] [--seeds 3]
         [--courts compas-scores-two-years.csv] [--rides taxis.csv] [--flights flights.csv.zip]

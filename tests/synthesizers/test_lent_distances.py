@@ -1,4 +1,4 @@
-"""Rows whose distances lead beyond the bounds take those of rows that begin near them."""
+"""Rows whose distances lead beyond the bounds exchange them with other rows, or take those of rows that begin near."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 import syntabula as st
 from syntabula import Categorical, Date, Datetime, Numeric, Rules, Schema
-from syntabula.synthesizers.lent_distances import Lenders
+from syntabula.synthesizers.lent_distances import Lenders, mended
 from syntabula.synthesizers.release_file import read_release, write_release
-from syntabula.table.raw import PhysicalType, RawColumn
+from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable
 from syntabula.table.rules.at_work import row_rules
 from syntabula.table.rules.computed import bound_as_number
 
@@ -250,30 +250,93 @@ def test_a_file_says_that_rows_take_distances_and_one_of_before_draws_as_it_did(
     assert not now.equals(before)
 
 
+RULES = row_rules(schema_of((WHOLE,) * 3, ORDERS["a list"]))
+
+
+def cells(**columns):
+    return {
+        name: RawColumn(
+            np.array([v or 0 for v in values]),
+            np.array([v is None for v in values]),
+            PhysicalType("integer", "int64"),
+        )
+        for name, values in columns.items()
+    }
+
+
+def texts(values):
+    return RawColumn(
+        np.array(values, dtype=object), np.zeros(len(values), np.bool_), PhysicalType("text", "str")
+    )
+
+
+class TestExchange:
+    def mended(self, learned, **others):
+        """Return what is learned of the rows once they are mended, and which rows are kept before and after."""
+        n = learned["a"].missing.size
+        rng = np.random.default_rng(0)
+        columns, kept, broken = RULES.completed(learned, n, rng)
+        before = kept.copy()
+        left = mended(RULES, learned, columns, kept, broken, lambda rows: rows, rng, **others)
+        table, _ = RULES.learned_table(RawTable(columns, n, Origin("pandas", {})))
+        return table.columns, before, kept, left
+
+    def rows(self, n=2_000):
+        rng = np.random.default_rng(1)
+        found = cells(a=rng.integers(0, 54, n), b=rng.geometric(0.1, n) - 1, c=rng.integers(0, 9, n))
+        found["b"].values[found["b"].values > 60] = 60
+        return found | {"k": texts(rng.choice(["x", "y"], n).tolist())}
+
+    def test_all_starts_and_all_distances_stay_but_those_that_no_other_row_suits(self):
+        learned = self.rows()
+        drawn = {name: column.values.copy() for name, column in learned.items()}
+
+        found, before, kept, left = self.mended(learned)
+
+        assert 0.05 < 1 - before.mean() < 0.3
+        assert kept.mean() > 0.99
+        assert (found["a"].values == drawn["a"])[kept].all()
+        assert (found["k"].values == drawn["k"])[kept].all()
+        assert sum(left.values()) >= (~kept).sum()
+        for name in "bc":
+            now, was = (np.bincount(v, minlength=61) for v in (found[name].values, drawn[name]))
+            assert np.abs(now - was).sum() < 0.02 * drawn[name].size
+        assert (found["a"].values + found["b"].values + found["c"].values <= 60)[kept].all()
+
+    def test_rows_that_are_not_in_an_exchange_stay_as_they_were(self):
+        learned = self.rows()
+        drawn = np.stack([learned[name].values for name in "abc"])
+
+        found, before, _, _ = self.mended(learned)
+
+        changed = (np.stack([found[name].values for name in "abc"]) != drawn).any(axis=0)
+        assert (~before).sum() <= changed.sum() <= 2 * (~before).sum()
+
+    def test_a_fixed_column_is_in_none(self):
+        _, before, kept, _ = self.mended(self.rows(), fixed={"c"})
+
+        assert (before == kept).all()
+
+    def test_a_release_of_before_has_none(self):
+        learned = self.rows()
+        rules = replace(RULES, lends=False)
+        columns, kept, broken = rules.completed(learned, 2_000, np.random.default_rng(0))
+        before = kept.copy()
+
+        assert mended(rules, learned, columns, kept, broken, lambda r: r, np.random.default_rng(0)) is broken
+        assert (kept == before).all()
+
+
 class TestLenders:
-    RULES = row_rules(schema_of((WHOLE,) * 3, ORDERS["a list"]))
-
-    def cells(self, **columns):
-        return {
-            name: RawColumn(
-                np.array([v or 0 for v in values]),
-                np.array([v is None for v in values]),
-                PhysicalType("integer", "int64"),
-            )
-            for name, values in columns.items()
-        }
-
     def lenders(self, n=400):
         """Rows with distances of 1 to 5, but of 60 for the first twenty starts."""
         start = np.arange(n) * 50 // n
         far = start < 3
-        columns = self.cells(
-            a=start, b=np.where(far, 58, start + start % 5 + 1), c=np.where(far, 60, start + 7)
-        )
-        return Lenders(self.RULES, columns, np.ones(n, np.bool_))
+        columns = cells(a=start, b=np.where(far, 58, start + start % 5 + 1), c=np.where(far, 60, start + 7))
+        return Lenders(RULES, columns, np.ones(n, np.bool_))
 
     def test_a_row_keeps_its_start_and_takes_all_distances_of_one_that_begins_near_it(self):
-        learned = self.cells(a=[45, 45, 10], b=[20, 2, 3], c=[0, 30, 1])
+        learned = cells(a=[45, 45, 10], b=[20, 2, 3], c=[0, 30, 1])
 
         lent, changed = self.lenders().lend(learned, np.random.default_rng(0))
 
@@ -289,14 +352,14 @@ class TestLenders:
     def test_what_counts_from_a_fixed_column_is_not_lent(self):
         lenders = replace(self.lenders(), fixed={"a"})
 
-        _, changed = lenders.lend(self.cells(a=[45], b=[20], c=[0]), np.random.default_rng(0))
+        _, changed = lenders.lend(cells(a=[45], b=[20], c=[0]), np.random.default_rng(0))
 
         assert not changed.any()
 
     def test_rows_without_a_lender_stay_as_they_are(self):
         lenders = replace(self.lenders(), kept=np.zeros(400, np.bool_))
 
-        lent, changed = lenders.lend(self.cells(a=[45], b=[20], c=[0]), np.random.default_rng(0))
+        lent, changed = lenders.lend(cells(a=[45], b=[20], c=[0]), np.random.default_rng(0))
 
         assert not changed.any()
         assert lent["b"].values.tolist() == [20]

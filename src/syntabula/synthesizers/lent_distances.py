@@ -1,16 +1,17 @@
-"""Lends rows whose distances lead beyond the bounds those of other drawn rows that begin near them.
+"""Gives rows whose distances lead beyond the bounds those of other drawn rows.
 
 A model draws a long stay for a late admission where it cannot tell that the stays of such are short: because noise hides
 it, or because the two were not measured together. To discard the row would take the late admission from the table along
-with the long stay, and late ones would become too rare. So the row keeps what its distances count from, and all else that
-it holds, and takes the distances of a row that fits. As that one begins at about the same time, they lead within the
-bounds, and follow the distribution of those that do.
+with the long stay, and both would become too rare. So the row keeps what its distances count from, and all else that it
+holds, and exchanges its distances with another row, so that those of both lead within the bounds: the starts of all rows
+stay as they were drawn, and so do their distances. Where no other row suits, it takes the distances of one that begins
+near it, without giving its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,6 +30,8 @@ Places = NDArray[np.intp]
 
 _MOST_LOANS = 10
 """Rows from which each one takes distances in turn, until those lead within its bounds and it satisfies all rules."""
+_MOST_TRIED = 60
+"""Rows with which each one may try to exchange distances; most find one among a few."""
 
 
 def mended(
@@ -56,16 +59,44 @@ def mended(
     """
     if not rules.lends or kept.all():
         return broken
+    n_left = int((~kept).sum())
+    _exchange(Lenders(rules, columns, kept.copy(), fixed), learned, kept, ends, rng)
     lenders = Lenders(rules, columns, kept.copy(), fixed)
     for _ in range(_MOST_LOANS):
         rows = np.flatnonzero(~kept)
         lent, changed = lenders.lend({name: column.take(rows) for name, column in learned.items()}, rng)
-        if not changed.any():
+        if rows.size == n_left and not changed.any():
             break
+        n_left = rows.size
         others, fit, broken = rules.completed(ends(lent), rows.size, rng)
         place(columns, others, rows[fit], np.flatnonzero(fit))
         kept[rows[fit]] = True
     return broken
+
+
+def _exchange(
+    lenders: Lenders,
+    learned: Cells,
+    kept: Flags,
+    ends: Callable[[dict[str, RawColumn]], dict[str, RawColumn]],
+    rng: np.random.Generator,
+) -> None:
+    """Exchange distances that lead beyond the bounds with those of rows that are kept, in place; see `mended`."""
+    rules, columns = lenders.rules, lenders.columns
+    rows = np.flatnonzero(~kept)
+    own = {name: column.take(rows) for name, column in learned.items()}
+    for names, here, there in lenders.pairs(own, rng):
+        theirs, _ = rules.learned_table(_table({n: c.take(there) for n, c in columns.items()}, there.size))
+        one, other = {n: c.take(here) for n, c in own.items()}, dict(theirs.columns)
+        for name in names:
+            mine, given = one[name], other[name]
+            one[name] = replace(mine, cells=given.values.astype(mine.values.dtype), missing=given.missing)
+            other[name] = replace(given, cells=mine.values.astype(given.values.dtype))
+        sides = [rules.completed(ends(side), there.size, rng)[:2] for side in (one, other)]
+        fit = np.flatnonzero(sides[0][1] & sides[1][1] & ~kept[rows[here]])
+        for (found, _), places in zip(sides, (rows[here], there), strict=True):
+            place(columns, found, places[fit], fit)
+        kept[rows[here[fit]]] = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +111,7 @@ class Lenders:
     """
 
     rules: RowRules
-    columns: Cells
+    columns: dict[str, RawColumn]
     kept: Flags
     fixed: Collection[str] = ()
 
@@ -89,7 +120,7 @@ class Lenders:
         """What was learned of the columns in orders, of the rows that are kept."""
         named = {name for start, names in self._groups for name in (start, *names)}
         rows = {name: self.columns[name].take(self.kept) for name in self.columns if name in named}
-        table, _ = self.rules.learned_table(RawTable(rows, int(self.kept.sum()), Origin("pandas", {})))
+        table, _ = self.rules.learned_table(_table(rows, int(self.kept.sum())))
         return table.columns
 
     @cached_property
@@ -102,6 +133,58 @@ class Lenders:
             if len(starts) == 1 and not named.intersection(self.fixed):
                 found.append((starts.pop(), [name for name in distances if name in named]))
         return found
+
+    def pairs(self, learned: Cells, rng: np.random.Generator) -> Iterator[tuple[list[str], Places, Places]]:
+        """Yield columns, some rows whose distances lead beyond the bounds, and for each another row: after an exchange of
+        the distances of these columns, those of both lead within. No row is in two pairs.
+
+        Args:
+            learned: Decoded rows of the learned table [m].
+            rng: Chooses the other rows, which are places among all [n].
+        """
+        whole, beyond = self.rules.with_ends(learned, rng)
+        among = np.flatnonzero(self.kept)
+        taken, pending = (
+            np.zeros(among.size, np.bool_),
+            np.ones(next(iter(whole.values())).missing.size, np.bool_),
+        )
+        for start, names in self._groups:
+            own = {start: whole[start]}
+            own |= {n: replace(learned[n], cells=learned[n].values, missing=whole[n].missing) for n in names}
+            left = np.flatnonzero(self._asking(start, names, whole, beyond) & pending)
+            found: list[tuple[Places, Places]] = []
+            for _ in range(_MOST_TRIED):
+                if not left.size or not among.size:
+                    break
+                others = rng.integers(0, among.size, left.size)
+                is_first = np.zeros(left.size, np.bool_)
+                is_first[np.unique(others, return_index=True)[1]] = True
+                suit = is_first & ~taken[others] & self._suit(start, names, own, left, others)
+                found.append((left[suit], others[suit]))
+                taken[others[suit]], pending[left[suit]] = True, False
+                left = left[~suit]
+            if found:
+                here, there = (np.concatenate(side) for side in zip(*found, strict=True))
+                if here.size:
+                    yield names, here, among[there]
+
+    def _suit(self, start: str, names: Sequence[str], own: Cells, rows: Places, others: Places) -> Flags:
+        """Return which rows and others may exchange some distances, so that those of both lead within the bounds."""
+        one = {n: own[n].take(rows) for n in (start, *names)}
+        other = {n: self._distances[n].take(others) for n in (start, *names)}
+        found = np.logical_and.reduce([one[n].missing == other[n].missing for n in (start, *names)])
+        for begins, gaps in ((one, other), (other, one)):
+            cells = {start: begins[start], **{name: gaps[name] for name in names}}
+            for name in names:
+                cells[name], fits = self.rules.as_end(name, cells)
+                found &= fits
+        return found
+
+    def _asking(self, start: str, names: Sequence[str], whole: Cells, beyond: Mapping[str, Flags]) -> Flags:
+        """Return the rows that have a start from which one of some distances leads beyond the bounds."""
+        leads = [rows for name, rows in beyond.items() if name in names]
+        is_there = ~whole[start].missing
+        return np.logical_or.reduce([np.zeros_like(is_there), *leads]) & is_there
 
     def lend(self, learned: Cells, rng: np.random.Generator) -> tuple[dict[str, RawColumn], Flags]:
         """Return rows with the distances of others where their own lead beyond the bounds, and which rows those are [m].
@@ -116,8 +199,7 @@ class Lenders:
         whole, beyond = self.rules.with_ends(learned, rng)
         found, changed = dict(learned), np.zeros(next(iter(whole.values())).missing.shape, np.bool_)
         for start, names in self._groups:
-            leads = [rows for name, rows in beyond.items() if name in names]
-            asking = np.logical_or.reduce([np.zeros_like(changed), *leads]) & ~whole[start].missing
+            asking = self._asking(start, names, whole, beyond)
             if not asking.any():
                 continue
             present = np.stack([~whole[name].missing for name in names])
@@ -149,3 +231,7 @@ class Lenders:
         cells = own.values.copy()
         cells[rows] = self._distances[name].values[lenders]
         return replace(own, cells=cells, missing=missing.copy())
+
+
+def _table(columns: Cells, n_rows: int) -> RawTable:
+    return RawTable(dict(columns), n_rows, Origin("pandas", {}))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _RULED = "ruled_schema"
 """Entry for the schema of whole rows, if it has rules."""
 _LENDS = "lends"
-"""Entry for whether rows take the distances of others; releases of before discard those whose own lead too far."""
+"""Entry for whether rows exchange distances; releases of before discard those whose own lead beyond the bounds."""
 _DISTANCES = "distances"
 """Entry for what columns were learned as distances from. What is read off the text of a rule may change from one version
 of this library to the next; a model does not."""

@@ -21,7 +21,7 @@ def row_rules(
     Args:
         schema: The schema of whole rows.
         stored: What columns were learned as distances from; None to read it off the rules.
-        lends: Whether drawn rows may take the distances of others, see `RowRules`.
+        lends: Whether drawn rows may exchange distances, see `RowRules`.
     """
     if schema is None or schema.rules is None:
         return None
