@@ -3,8 +3,8 @@
 A model knows codes alone, and merges some: if two amounts share a bin, half of the pairs of values drawn from it would
 break the rule that one is at most the other, though their codes keep it. So a row that breaks a rule first gets other
 values within its codes, again and again. If none will do, it gets the distances of another row where its own lead
-beyond the bounds, see `lent_distances`, and else is discarded. Rows thus follow the release's distribution of the codes that
-can satisfy the rules, and within them that of the values that do, whichever model it has.
+beyond the bounds, see `lent_distances`, and else is discarded. Rows thus follow the release's distribution of the codes
+that can satisfy the rules, and within them that of the values that do, whichever model it has.
 A model that holds structural zeros draws few or no other codes.
 """
 

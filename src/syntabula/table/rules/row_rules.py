@@ -51,7 +51,7 @@ class RowRules:
     Attributes:
         schema: All columns of released rows, with the rules.
         stored: What columns were learned as, where a file says so; None to read it off the rules.
-        lends: Whether drawn rows whose distances lead beyond the bounds exchange them with other rows. Releases of earlier
+        lends: Whether drawn rows whose distances lead beyond the bounds exchange them with others. Releases of earlier
             versions discard such rows.
     """
 
