@@ -33,13 +33,7 @@ from syntabula.table.rules.grids import common, grid_of, is_exact
 from syntabula.table.rules.missing_together import missing_together
 from syntabula.table.rules.rooms import Room
 from syntabula.table.rules.rules import Rules
-from syntabula.table.schema.columns import (
-    MICROSECONDS,
-    Column,
-    Date,
-    Datetime,
-    Numeric,
-)
+from syntabula.table.schema.columns import MICROSECONDS, Column, Date, Datetime, Numeric
 from syntabula.table.schema.gaps import Gap, GapColumn
 from syntabula.table.schema.schema import Schema
 
