@@ -167,7 +167,7 @@ def table(name: str, options: argparse.Namespace) -> tuple[pd.DataFrame, st.Sche
 def _number(column: pd.Series) -> np.ndarray:
     """Return values as numbers, missing ones as NaN."""
     if pd.api.types.is_numeric_dtype(column):
-        return column.to_numpy(float, na_value=np.nan)
+        return np.asarray(column.to_numpy(float, na_value=np.nan))
     times = pd.to_datetime(column)
     return np.where(times.isna(), np.nan, times.to_numpy().astype("datetime64[us]").astype(float))
 

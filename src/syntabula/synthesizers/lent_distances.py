@@ -172,7 +172,8 @@ class Lenders:
         """Return which rows and others may exchange some distances, so that those of both lead within the bounds."""
         one = {n: own[n].take(rows) for n in (start, *names)}
         other = {n: self._distances[n].take(others) for n in (start, *names)}
-        found = np.logical_and.reduce([one[n].missing == other[n].missing for n in (start, *names)])
+        alike = [one[n].missing == other[n].missing for n in (start, *names)]
+        found: Flags = np.logical_and.reduce(alike)
         for begins, gaps in ((one, other), (other, one)):
             cells = {start: begins[start], **{name: gaps[name] for name in names}}
             for name in names:
@@ -184,7 +185,8 @@ class Lenders:
         """Return the rows that have a start from which one of some distances leads beyond the bounds."""
         leads = [rows for name, rows in beyond.items() if name in names]
         is_there = ~whole[start].missing
-        return np.logical_or.reduce([np.zeros_like(is_there), *leads]) & is_there
+        found: Flags = np.logical_or.reduce([np.zeros_like(is_there), *leads]) & is_there
+        return found
 
     def lend(self, learned: Cells, rng: np.random.Generator) -> tuple[dict[str, RawColumn], Flags]:
         """Return rows with the distances of others where their own lead beyond the bounds, and which rows those are [m].
