@@ -42,8 +42,11 @@ class TestAreaError:
         # The deviation of 2000 areas errs by 1.6 %, the formula (made for exponential scores) by a few.
         assert error == pytest.approx(np.std(areas), rel=0.15)
 
-    def test_a_perfect_attack_has_none(self):
-        assert area_error(1.0, 10, 10) == 0.0
+    def test_few_scores_in_perfect_order_prove_little(self) -> None:
+        assert area_error(1.0, 4, 4) > 0.1
+        assert area_error(1.0, 4, 4) > area_error(1.0, 50, 50) > 0.005
+        assert area_error(0.0, 10, 40) == pytest.approx(area_error(1.0, 40, 10))
+        assert area_error(1.0, 1000, 1000) < 0.001
 
 
 class TestTruePositiveRate:

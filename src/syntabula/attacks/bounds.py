@@ -31,7 +31,13 @@ def area_under_curve(members: Floats, others: Floats) -> float:
 
 
 def area_error(area: float, n_members: int, n_others: int) -> float:
-    """Return the standard error of an AUC (Hanley and McNeil, 1982), given the numbers of scores."""
+    """Return the standard error of an AUC (Hanley and McNeil, 1982), given the numbers of scores.
+
+    Few scores may be in perfect order by chance. So the error is that of an area at least as far from 0 and 1 as half of
+    one score in the smaller group and one more.
+    """
+    least = 0.5 / (min(n_members, n_others) + 1)
+    area = min(max(area, least), 1 - least)
     both_members, both_others = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area)
     variance += (n_members - 1) * (both_members - area**2) + (n_others - 1) * (both_others - area**2)
