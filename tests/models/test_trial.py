@@ -18,6 +18,8 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import EncodedTable
 from syntabula.models.pgm import PGM
 from syntabula.models.trial import try_model
+from syntabula.select.adaptive import Adaptive
+from syntabula.synthesizers.marginal import MarginalLearner
 
 
 class Whole(PGM):
@@ -126,7 +128,9 @@ def test_one_that_keeps_to_the_interface_is_let_through() -> None:
 def test_one_of_the_library_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PGM, "over", lambda self, domain: pytest.fail("it was tried"))
 
-    try_model(PGM())
+    MarginalLearner(selector=Adaptive(), model=PGM()).try_parts()
+    with pytest.raises(pytest.fail.Exception, match="it was tried"):
+        try_model(PGM())
 
 
 @pytest.mark.parametrize("kind", list(BROKEN), ids=lambda kind: kind.kind)
