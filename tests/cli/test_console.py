@@ -25,6 +25,7 @@ NO_ARGUMENTS |= {
     # What a plug-in's functions must take, and what tries it.
     "share=",
     "progress=",
+    "check_attack",
     "check_selector",
     "learning_rate",
     "held_out",

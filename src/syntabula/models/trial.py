@@ -19,7 +19,7 @@ Found = TypeVar("Found")
 
 _DOMAIN = Domain(("a", "b", "c", "d"), (3, 4, 2, 5), frozenset({"b", "d"}))
 _CLIQUES: tuple[Clique, ...] = (("a", "b"), ("b", "d"), ("c",))
-_ROWS = 8
+_ROWS, _SIGMA = 8, 2.0
 
 
 def try_model(model: MarginalModel) -> None:
@@ -33,8 +33,13 @@ def try_model(model: MarginalModel) -> None:
     """
     kind = getattr(model, "kind", type(model).__name__)
     rng = np.random.default_rng(0)
-    counts = [rng.integers(5, 50, _DOMAIN.shape(clique)).astype(np.float64) for clique in _CLIQUES]
-    measured = [Measurement(clique, each, 2.0) for clique, each in zip(_CLIQUES, counts, strict=True)]
+    # Of one table, as a model may refuse counts that contradict each other.
+    joint = rng.integers(0, 10, _DOMAIN.shape(_DOMAIN.columns)).astype(np.float64)
+    measured = []
+    for clique in _CLIQUES:
+        others = tuple(i for i, column in enumerate(_DOMAIN.columns) if column not in clique)
+        counts = joint.sum(axis=others)
+        measured.append(Measurement(clique, counts + rng.normal(0, _SIGMA, counts.shape), _SIGMA))
 
     unfitted: Any = _tried(kind, "over", lambda: model.over(_DOMAIN), _is_over)
     _tried(kind, "memory_mb", lambda: float(unfitted.memory_mb(_CLIQUES)), math.isfinite)

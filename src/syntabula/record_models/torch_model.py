@@ -164,8 +164,9 @@ class TorchModel(CodesNetwork):
         """Return drawn rows [n, columns]; refuses what a method returned that is none."""
         torch = require("torch", "neural")
         rows = found.numpy() if isinstance(found, torch.Tensor) else np.zeros(0)
-        whole = rows.dtype.kind in "iu" and rows.shape == (n, len(sizes))
-        if not whole or not ((rows >= 0) & (rows < sizes)).all():
+        # Whole floats are positions too, as releases that were paid for before this was looked at may draw them.
+        placed = rows.dtype.kind in "iufb" and rows.shape == (n, len(sizes))
+        if not placed or not ((rows >= 0) & (rows < sizes) & (rows == np.floor(rows))).all():
             raise ArgumentError(
                 f"{type(self).__name__}.{method} drew rows that are no positions of codes: it must return a tensor of "
                 f"integers [{n}, {len(sizes)}], each at least 0 and below the size of its column"

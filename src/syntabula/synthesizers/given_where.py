@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import refusal
 from syntabula.errors import ArgumentError, ConditionWarning, SyntabulaWarning, warn_caller
 from syntabula.synthesizers.nearest_given import NearestRows
-from syntabula.synthesizers.placed_rows import place
-from syntabula.synthesizers.ruled_rows import Draw
+from syntabula.synthesizers.ruled_rows import Draw, place
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed, allowed
 from syntabula.table.raw import RawColumn

@@ -117,7 +117,7 @@ class MarginalLearner:
                 f"{self.name}, of which a part is a plug-in, broke with {type(error).__name__} at line {at.lineno} of "
                 f"{at.name}; repair the plug-in. What it measured is paid for: a run with a journal goes on from there "
                 "with resume, and pays nothing twice"
-            ) from error
+            ) from None
         model, choice = learned if isinstance(learned, tuple) and len(learned) == 2 else (None, None)
         if not hasattr(model, "finished") or getattr(model, "domain", None) != doors.tables.domain:
             raise ArgumentError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.synthesizers.placed_rows import place
+from syntabula.synthesizers.ruled_rows import place
 from syntabula.table.raw import Origin, RawColumn, RawTable
 from syntabula.table.rules.row_rules import RowRules
 from syntabula.table.schema.columns import Date, Datetime

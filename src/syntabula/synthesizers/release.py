@@ -84,8 +84,8 @@ class Release:
         Conditions are exact: rows follow the release's distribution given them. Of sets of records (PrivSyn, Private-GSD)
         those that satisfy them are drawn. ARGN, Synthpop, diffusion and networks too wide for a junction tree draw rows
         until enough do. If few or no records do, a ConditionWarning is issued. If the schema has rules, every row
-        satisfies them: one that does not gets other values within its codes, or distances of another row, or is drawn
-        anew, as are rows for conditions on computed columns. A RuleWarning says if these are more than a tenth.
+        satisfies them: one that does not gets other values within its codes, or is drawn anew, as are rows for
+        conditions on computed columns. A RuleWarning says if they are more than a tenth.
 
         Args:
             n: Number of rows; by default the noisy estimate of the original's, or of its records that satisfy `where`.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Self
 
 import numpy as np
@@ -16,8 +15,7 @@ from syntabula.errors import ArgumentError, ConditionWarning
 from syntabula.models.base import Model
 from syntabula.synthesizers.completion import Completion, cells_in, objections
 from syntabula.synthesizers.drawn_ends import DrawnEnds
-from syntabula.synthesizers.lent_distances import mended
-from syntabula.synthesizers.placed_rows import place
+from syntabula.synthesizers.ruled_rows import place
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import encode_column, present_cells
 from syntabula.table.raw import Origin, RawColumn, RawTable
@@ -170,11 +168,9 @@ class RuledCompletion:
         for name, distance in self.near.items():
             told = _told(self.rules.compiled.distances[name], given) | given[name].missing
             place(drawn, {name: cells_in(distance, rows)}, *[np.flatnonzero(told)] * 2)
-        fixed = {*self.learned.columns, *self.near}
-        ends = partial(DrawnEnds(self.rules, self.learned.codec), rng=rng, fixed=fixed)
-        drawn = ends(drawn)
+        ends = DrawnEnds(self.rules, self.learned.codec)
+        drawn = ends(drawn, rng, {*self.learned.columns, *self.near})
         columns, kept, broken = self.rules.completed(drawn, rows.size, rng)
-        broken = mended(self.rules, drawn, columns, kept, broken, ends, rng, fixed={*fixed, *given})
         if moves:
             anchored = self._nearby(drawn, columns, given, rng, from_afar=True)
             whole = (anchored[0] if anchored else columns) | given

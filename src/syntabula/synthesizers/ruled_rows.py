@@ -2,9 +2,8 @@
 
 A model knows codes alone, and merges some: if two amounts share a bin, half of the pairs of values drawn from it would
 break the rule that one is at most the other, though their codes keep it. So a row that breaks a rule first gets other
-values within its codes, again and again. If none will do, it gets the distances of another row where its own lead
-beyond the bounds, see `lent_distances`, and else is discarded. Rows thus follow the release's distribution of the codes
-that can satisfy the rules, and within them that of the values that do, whichever model it has.
+values within its codes, again and again, and is discarded only if none will do. Rows thus follow the release's
+distribution of the codes that can satisfy the rules, and within them that of the values that do, whichever model it has.
 A model that holds structural zeros draws few or no other codes.
 """
 
@@ -13,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +22,11 @@ from syntabula.marginals.domain import EncodedTable
 from syntabula.models.base import Model
 from syntabula.models.recoded import RecodedModel
 from syntabula.synthesizers.drawn_ends import DrawnEnds
-from syntabula.synthesizers.lent_distances import mended
 from syntabula.synthesizers.lost_groups import Groups
-from syntabula.synthesizers.placed_rows import place
 from syntabula.table.coding.codec import Codec
 from syntabula.table.coding.column_codes import decode_column, encode_column
 from syntabula.table.coding.conditions import Allowed
-from syntabula.table.raw import RawColumn, joined, joined_beside
+from syntabula.table.raw import RawColumn, RepeatedTexts, joined, joined_beside
 from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import columns_listed
@@ -111,13 +108,11 @@ class RuledRows:
             rows = np.flatnonzero(~kept)
             if not rows.size:
                 break
-            others, fit, broken = self.rules.completed(self._redrawn(learned, rows, rng), rows.size, rng)
-            place(columns, others, rows[fit], np.flatnonzero(fit))
-            kept[rows[fit]] = True
-            if fit.sum() < _WORTH_A_REDRAW * rows.size:
+            others, mended, broken = self.rules.completed(self._redrawn(learned, rows, rng), rows.size, rng)
+            place(columns, others, rows[mended], np.flatnonzero(mended))
+            kept[rows[mended]] = True
+            if mended.sum() < _WORTH_A_REDRAW * rows.size:
                 break
-        ends = partial(self._ends, rng=rng, allowed=self.stated)
-        broken = mended(self.rules, learned, columns, kept, broken, ends, rng)
         self.broken.update(broken)
         if not kept.all() or self.groups.seen:
             self.groups.add(columns, kept)
@@ -241,3 +236,23 @@ def joined_rows(pieces: list[dict[str, RawColumn]]) -> dict[str, RawColumn]:
         )
         for name, first in pieces[0].items()
     }
+
+
+def place(
+    found: dict[str, RawColumn],
+    rows: Mapping[str, RawColumn],
+    places: NDArray[np.intp],
+    sources: NDArray[np.intp],
+) -> None:
+    """Write some rows into places of a table, whose columns must be its own."""
+    for name, column in rows.items():
+        own = found[name]
+        own.missing[places] = column.missing[sources]
+        if own.beside is not None and column.beside is not None:
+            own.beside.places[places] = column.beside.places[sources]
+        if isinstance(own.cells, RepeatedTexts):
+            order = np.arange(own.missing.size)
+            order[places] = own.missing.size + sources
+            found[name] = replace(own, cells=joined([own.cells, column.cells])[order])
+        else:
+            own.cells[places] = column.values[sources]

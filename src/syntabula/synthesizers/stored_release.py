@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _RULED = "ruled_schema"
 """Entry for the schema of whole rows, if it has rules."""
-_LENDS = "lends"
-"""Entry for whether rows exchange distances; releases of before discard those whose own lead beyond the bounds."""
 _DISTANCES = "distances"
 """Entry for what columns were learned as distances from. What is read off the text of a rule may change from one version
 of this library to the next; a model does not."""
@@ -45,7 +43,7 @@ class StoredRelease(NamedTuple):
         """Write the parts to one file, whole or not at all; raises as `Release.save`."""
         file = file_path("path", path)
         facts, arrays = model_state(self.model)
-        content: dict[str, Any] = {
+        content = {
             "method": self.method,
             "codec": self.codec.to_json(),
             "origin": self.origin.to_json(),
@@ -55,7 +53,6 @@ class StoredRelease(NamedTuple):
         if self.rules is not None:
             content[_RULED] = self.rules.schema.to_json()
             distances = self.rules.compiled.distances
-            content[_LENDS] = self.rules.lends
             content[_DISTANCES] = {name: distance.to_json() for name, distance in distances.items()}
         columns = self.codec.schema.columns.values()
         texts = any(c.missing_as or (isinstance(c, Ordered) and c.beside) for c in columns)
@@ -100,8 +97,7 @@ def _rules(content: Mapping[str, Any], codec: Codec) -> RowRules | None:
     if _RULED not in content:
         return None
     schema = _ruled_schema(content[_RULED])
-    lends = content.get(_LENDS, False) is True
-    read = (row_rules(schema, distances, lends=lends) for distances in _readings(content, schema))
+    read = (row_rules(schema, distances) for distances in _readings(content, schema))
     rules = next(
         (r for r in read if r and dict(r.learned_schema.columns) == dict(codec.schema.columns)), None
     )

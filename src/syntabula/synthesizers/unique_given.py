@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError, SyntabulaWarning
 from syntabula.synthesizers.free_values import FreeValues, apart_in_order
 from syntabula.synthesizers.moved_rows import MovedRows
-from syntabula.synthesizers.placed_rows import place
-from syntabula.synthesizers.ruled_rows import CONDITIONS, Draw
+from syntabula.synthesizers.ruled_rows import CONDITIONS, Draw, place
 from syntabula.table.coding.column_codes import satisfies
 from syntabula.table.coding.conditions import Allowed
 from syntabula.table.raw import RawColumn

@@ -13,21 +13,18 @@ if TYPE_CHECKING:
     from syntabula.table.rules.row_rules import RowRules
 
 
-def row_rules(
-    schema: Schema | None, stored: Mapping[str, Distance] | None = None, *, lends: bool = True
-) -> RowRules | None:
+def row_rules(schema: Schema | None, stored: Mapping[str, Distance] | None = None) -> RowRules | None:
     """Return the rules of a schema at work; None if it has none.
 
     Args:
         schema: The schema of whole rows.
         stored: What columns were learned as distances from; None to read it off the rules.
-        lends: Whether drawn rows may exchange distances, see `RowRules`.
     """
     if schema is None or schema.rules is None:
         return None
     from syntabula.table.rules.row_rules import RowRules
 
-    return RowRules(schema, stored, lends)
+    return RowRules(schema, stored)
 
 
 def learned_part(schema: Schema) -> Schema:

@@ -85,7 +85,7 @@ def with_rooms(
     """Return distances with the ends of their rooms, as the declarations and the rules alone decide.
 
     Where orders cross, distances from one column lead away from all the others. Columns of other orders have no rooms:
-    few of their rows leave the bounds, and exchanging distances keeps small ones nearer. Days and times have none,
+    few of their rows leave the bounds, and drawing these again keeps small distances nearer. Days and times have none,
     nor have distances that a rule bounds, nor numbers that floats do not tell apart.
     """
     crossing = crossing_columns(distances, rules)

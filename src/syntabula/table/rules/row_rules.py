@@ -33,7 +33,13 @@ from syntabula.table.rules.grids import common, grid_of, is_exact
 from syntabula.table.rules.missing_together import missing_together
 from syntabula.table.rules.rooms import Room
 from syntabula.table.rules.rules import Rules
-from syntabula.table.schema.columns import MICROSECONDS, Column, Date, Datetime, Numeric
+from syntabula.table.schema.columns import (
+    MICROSECONDS,
+    Column,
+    Date,
+    Datetime,
+    Numeric,
+)
 from syntabula.table.schema.gaps import Gap, GapColumn
 from syntabula.table.schema.schema import Schema
 
@@ -45,13 +51,10 @@ class RowRules:
     Attributes:
         schema: All columns of released rows, with the rules.
         stored: What columns were learned as, where a file says so; None to read it off the rules.
-        lends: Whether drawn rows whose distances lead beyond the bounds exchange them with others. Releases of earlier
-            versions discard such rows.
     """
 
     schema: Schema
     stored: Mapping[str, Distance] | None = None
-    lends: bool = True
 
     @property
     def rules(self) -> Rules:
@@ -228,20 +231,6 @@ class RowRules:
         assert isinstance(column, Numeric | Date | Datetime)
         return column
 
-    def with_ends(
-        self, learned: Cells, rng: np.random.Generator
-    ) -> tuple[dict[str, RawColumn], dict[str, Flags]]:
-        """Return decoded rows with ends in place of distances, and for each column the rows in which it leads beyond its
-        bounds, if there are any; see `completed`."""
-        cells, beyond = dict(learned), dict[str, Flags]()
-        for names in self.rules.together:
-            cells |= missing_together(names, cells, rng)
-        for name in self.compiled.distances:
-            cells[name], fits = self.as_end(name, cells)
-            if not fits.all():
-                beyond[name] = ~fits
-        return cells, beyond
-
     def completed(
         self, learned: Cells, n_rows: int, rng: np.random.Generator
     ) -> tuple[dict[str, RawColumn], Flags, dict[str, int]]:
@@ -259,8 +248,13 @@ class RowRules:
             All columns in the order of the schema; which rows satisfy all rules; and for each rule that some break, how
             many do.
         """
-        cells, beyond = self.with_ends(learned, rng)
-        broken = {f"{name} within its bounds": rows for name, rows in beyond.items()}
+        cells, broken = dict(learned), dict[str, Flags]()
+        for names in self.rules.together:
+            cells |= missing_together(names, cells, rng)
+        for name in self.compiled.distances:
+            cells[name], fits = self.as_end(name, cells)
+            if not fits.all():
+                broken[f"{name} within its bounds"] = ~fits
         columns, conditions = self.schema.columns, self.compiled.conditions
         with self._database() as database:
             for stage in self.compiled.stages:
