@@ -42,7 +42,7 @@ def with_spread(mean: float, spread: float, sign: str = "±") -> str:
     larger = max(abs(mean), spread)
     if not math.isfinite(larger) or larger < _ROUNDING:
         return f"{short(mean)} {sign} {short(spread)}"
-    exponent = math.floor(math.log10(larger))
+    exponent = int(f"{larger:.{_DIGITS - 1}e}".partition("e")[2])  # 9.996 reads as 10.0
     power = "" if exponent >= _LEAST_EXPONENT else f"e{exponent:03d}"
     unit = 10.0**exponent if power else 1.0
     decimals = max(0, _DIGITS - 1 - (0 if power else exponent))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,19 @@ from syntabula.synthesizers.marginal import MarginalLearner
 
 class Whole(PGM):
     kind = "whole"
+
+
+class Strict(Whole):
+    """Refuses counts that contradict each other."""
+
+    kind = "strict"
+
+    def fit(self, measurements: Any) -> Any:
+        for one, other in pairwise(measurements):
+            noise = math.hypot(*(m.sigma * math.sqrt(m.values.size) for m in (one, other)))
+            if abs(one.values.sum() - other.values.sum()) > 10 * noise:
+                raise ValueError("they contradict each other")
+        return super().fit(measurements)
 
 
 class Unbound(Whole):
@@ -114,15 +128,16 @@ BROKEN = {
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for kind in (Whole, *BROKEN):
+    for kind in (Whole, Strict, *BROKEN):
         _register.register("model")(kind)
     yield
-    for kind in (Whole, *BROKEN):
+    for kind in (Whole, Strict, *BROKEN):
         _register._of_session.pop(("model", kind.kind), None)
 
 
-def test_one_that_keeps_to_the_interface_is_let_through() -> None:
-    try_model(Whole())
+@pytest.mark.parametrize("kind", [Whole, Strict])
+def test_one_that_keeps_to_the_interface_is_let_through(kind: type[Any]) -> None:
+    try_model(kind())
 
 
 def test_one_of_the_library_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:

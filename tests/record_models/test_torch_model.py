@@ -129,6 +129,15 @@ class Floating(Encoded):
         return super().rows(network, n, random) + 0.3
 
 
+class Doubled(Encoded):
+    """Draws positions as whole floats."""
+
+    kind = "doubled"
+
+    def rows(self, network: Any, n: int, random: Any) -> Any:
+        return super().rows(network, n, random).double()
+
+
 class Arrays(Encoded):
     kind = "arrays"
 
@@ -165,7 +174,7 @@ class Misshapen(Encoded):
 
 
 BROKEN = (Beyond, Halved, Floating, Arrays, Stumbling, Numberless, Constant, Misshapen)
-MADE = (Encoded, Dropping, OverBatches, Means, Remembering, Convolving, *BROKEN)
+MADE = (Encoded, Dropping, OverBatches, Means, Remembering, Convolving, Doubled, *BROKEN)
 
 
 @pytest.fixture(autouse=True)
@@ -221,6 +230,15 @@ def test_rows_follow_the_records_and_have_no_code_without_records(model: Any) ->
 
 
 @pytest.mark.thorough
+def test_positions_may_be_whole_floats() -> None:
+    doubled = trained(Doubled())
+
+    rows = doubled.sample(500, np.random.default_rng(3))
+
+    assert rows.n_rows == 500
+    Doubled().try_out(noisy=True)
+
+
 def test_given_codes_are_matched_among_tried_rows(model: Any) -> None:
     given = EncodedTable(DOMAIN.project(["a"]), (np.repeat([0, 1], 300).astype(np.uint8),))
 

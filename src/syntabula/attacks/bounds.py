@@ -33,8 +33,8 @@ def area_under_curve(members: Floats, others: Floats) -> float:
 def area_error(area: float, n_members: int, n_others: int) -> float:
     """Return the standard error of an AUC (Hanley and McNeil, 1982), given the numbers of scores.
 
-    Few scores may be in perfect order by chance. So the error is that of an area at least as far from 0 and 1 as half of
-    one score in the smaller group and one more.
+    Few scores may be in perfect order by chance, where the formula is 0. So the area that it is given is at least
+    1 / (2 (n + 1)) away from 0 and 1, with n the smaller number of scores.
     """
     least = 0.5 / (min(n_members, n_others) + 1)
     area = min(max(area, least), 1 - least)

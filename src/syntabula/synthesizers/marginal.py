@@ -72,7 +72,7 @@ class MarginalLearner:
 
     def try_parts(self) -> None:
         """Try a plug-in's model on what is made up; raises ArgumentError if it breaks."""
-        if type(self.model).__module__.partition(".")[0] != "syntabula":
+        if _is_of_a_plug_in(self.model):
             from syntabula.models.trial import try_model
 
             try_model(self.model)
@@ -133,8 +133,11 @@ class MarginalLearner:
 
     @property
     def _is_of_plug_ins(self) -> bool:
-        modules = (type(part).__module__ for part in (self.selector, self.model))
-        return any(module.partition(".")[0] != "syntabula" for module in modules)
+        return _is_of_a_plug_in(self.selector) or _is_of_a_plug_in(self.model)
+
+
+def _is_of_a_plug_in(part: object) -> bool:
+    return type(part).__module__.partition(".")[0] != "syntabula"
 
 
 @dataclass(frozen=True, kw_only=True)

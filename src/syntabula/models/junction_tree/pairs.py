@@ -81,8 +81,8 @@ _BYTES_AT_ONCE = 80_000_000
 """Bytes that messages may hold at any time, or more where the tree itself is large."""
 
 _BYTES_PER_CELL = 32
-"""So many bytes for each cell of the tree, of the 48 that a plan states. Where messages were a third too large for one
-pass, fifteen took its place, and three times as long."""
+"""So many bytes for each cell of the tree, of the 48 that a plan states. Where messages are too large for one pass,
+several take its place, and longer."""
 
 
 def pairs_across(
@@ -132,7 +132,7 @@ def _found(
 def _parts(
     tree: JunctionTree, steps: Sequence[Sending], wanted: Sequence[Clique]
 ) -> tuple[list[Clique], list[Clique]]:
-    """Divide pairs so that the largest message is of half as many codes in either part.
+    """Divide pairs in two, if possible so that either part needs half of the codes of the largest message.
 
     Other messages may be made for both parts, but they are smaller.
     """
