@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from functools import cache
@@ -29,6 +29,8 @@ _ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"}
 _LAST = 2**63 - 1
 _FEW_ROWS = 100_000
 """Up to so many rows an object for each cell takes less time than the distinct texts take queries."""
+_COLUMNS_AT_ONCE = 64
+"""Columns of one query, whose time to prepare grows faster than their number."""
 _MOST_TEXTS = 2**16
 """Texts of a column that are enumerated; of more, hardly any would be equal."""
 
@@ -180,6 +182,27 @@ def read_query(database: Any, query: str, names: Sequence[str]) -> tuple[dict[st
         ]
     database.execute("DROP VIEW fetched")
     return {name: columns[name] for name in names}, n_rows
+
+
+def read_values(database: Any, source: str, values: Mapping[str, str]) -> tuple[dict[str, RawColumn], int]:
+    """Fetch values computed from a table exactly, as `read_query`, by a query for each few of them.
+
+    Args:
+        database: Connection of our own, which keeps the order of rows.
+        source: SQL of the table.
+        values: SQL of each column's values by its name; there is one column at least.
+
+    Returns:
+        The columns, and the number of rows.
+    """
+    columns: dict[str, RawColumn] = {}
+    names, n_rows = [*values], 0
+    for begin in range(0, len(names), _COLUMNS_AT_ONCE):
+        some = names[begin : begin + _COLUMNS_AT_ONCE]
+        selected = ", ".join(f"{values[name]} AS v{i}" for i, name in enumerate(some))
+        found, n_rows = read_query(database, f"SELECT {selected} FROM {source}", some)
+        columns |= found
+    return columns, n_rows
 
 
 def _repeated(database: Any, column: str, printed: str) -> RawColumn | None:

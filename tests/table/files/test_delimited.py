@@ -167,7 +167,7 @@ class TestCellKinds:
         self, at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "t.csv").write_text("a,b,c\n7,x,\n7,2020-01-31,\n007,,\n", encoding="utf-8")
-        monkeypatch.setattr("syntabula.table.files.cell_types._CELLS_AT_ONCE", at_once)
+        monkeypatch.setattr("syntabula.table.files.cell_types._TEXTS_AT_ONCE", at_once)
         with delimited_file(tmp_path / "t.csv") as file:
             file.count_kinds(["c", "a", "b"])
             found = {n: sorted(CELL_KINDS[k] for k in file.cell_kinds(n)) for n in file.names}

@@ -21,8 +21,8 @@ from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, pla
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn
 
 SAMPLE_ROWS = 1000
-_CELLS_AT_ONCE = 4_000_000
-_MOST_COLUMNS = 50
+_TEXTS_AT_ONCE = 2_000_000
+_MOST_COLUMNS = 8
 """Columns of one query, whose time to prepare grows faster than their number."""
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
 _WHOLE = "-?(0|[1-9][0-9]{0,19})"
@@ -53,8 +53,7 @@ def types_of(database: Any, places: Sequence[int]) -> tuple[dict[int, str], dict
     Returns:
         The types, and the most frequent text for a missing cell of those columns that have any.
     """
-    sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
-    candidates = _candidates(database, sample, places)
+    candidates = _candidates(database, places)
     types = dict.fromkeys(places, "VARCHAR")
     missing: dict[int, int] = {}
     open_columns = dict(candidates)
@@ -116,10 +115,9 @@ def forms_of(
         names: Name of each column of the table by position.
         by_form: Whether the form of the file speaks for decimal commas; see `has_decimal_comma`.
     """
-    sample = f"(SELECT * FROM written LIMIT {SAMPLE_ROWS})"
     forms: dict[int, PhysicalType] = {}
     looked_at = [i for i, kind in types.items() if kind not in ("BIGINT", "UBIGINT", "DATE")]
-    first = dict(counts_by_column(database, sample, looked_at, SAMPLE_ROWS))
+    first = dict(counts_by_column(database, looked_at, SAMPLE_ROWS, first=True))
     # A column of texts may hold anything.
     present = {i: [kind for kind, n in counts.items() if n] for i, counts in first.items()}
     shown = [
@@ -136,7 +134,7 @@ def forms_of(
         if not counts["text"] and (is_open or _is_form(form, types[i])):
             open_columns.append(i)
     (n_rows,) = database.execute("SELECT count(*) FROM written").fetchall()[0]
-    for i, counts in counts_by_column(database, "written", open_columns, n_rows):
+    for i, counts in counts_by_column(database, open_columns, n_rows):
         form = column_type(counts, 0, decimal_comma=commas[i])
         if form is not None and _is_form(form, types[i]):
             forms[i] = form
@@ -144,29 +142,56 @@ def forms_of(
 
 
 def counts_by_column(
-    database: Any, source: str, places: Sequence[int], n_rows: int
+    database: Any, places: Sequence[int], n_rows: int, *, first: bool = False
 ) -> Iterator[tuple[int, dict[str, int]]]:
-    """Yield the number of non-empty cells of each kind in columns c0, c1, ... of a table of texts, by their positions.
-
-    A query's tests take a third of a second to prepare, however few the rows, so that one query is for as many columns as
-    `_CELLS_AT_ONCE` and `_MOST_COLUMNS` allow: it holds the distinct texts of all of them. Each of these is tested once.
+    """Yield the number of non-empty cells of each kind in columns of a table `written`, by their positions.
 
     Args:
-        database: Connection with the table.
-        source: SQL of the table.
+        database: Connection with the table, of texts c0, c1, ....
         places: Positions of the columns.
         n_rows: Number of its rows, or more.
+        first: Whether only the first `n_rows` rows are looked at.
     """
-    n_columns = min(max(1, _CELLS_AT_ONCE // max(n_rows, 1)), _MOST_COLUMNS)
+    for some in _held_texts(database, places, n_rows, first=first):
+        counts = {i: dict.fromkeys(CELL_KINDS, 0) for i in some}
+        for i, kind, n in kinds_by_column(database, "texts"):
+            counts[i][CELL_KINDS[kind]] = n
+        yield from counts.items()
+
+
+def _held_texts(
+    database: Any, places: Sequence[int], n_rows: int, *, first: bool = False
+) -> Iterator[list[int]]:
+    """Hold the distinct texts of columns of `written` in a table `texts`, and yield the positions of those that it holds.
+
+    It has the position i of a column, a text c, null among them, and its number n of cells, and holds as many columns at
+    once as `_TEXTS_AT_ONCE` allows. It is a table, as DuckDB prepares tests of the parts of a union for each part: tests
+    of kinds take a tenth of a second to prepare for each column, and of a table a third of a second in all.
+
+    Args:
+        database: Connection with the table, of texts c0, c1, ....
+        places: Positions of the columns.
+        n_rows: Number of its rows, or more.
+        first: Whether only the first `n_rows` rows are looked at.
+    """
+    limit = f"LIMIT {n_rows}" if first else ""
+    n_columns = min(max(1, _TEXTS_AT_ONCE // max(n_rows, 1)), _MOST_COLUMNS)
+    held: list[int] = []
+    n_texts = 0
     for begin in range(0, len(places), n_columns):
         some = places[begin : begin + n_columns]
         texts = " UNION ALL ".join(
-            f"SELECT {i} AS i, c{i} AS c, count(*) AS n FROM {source} GROUP BY c" for i in some
+            f"SELECT {i} AS i, c, count(*) AS n FROM (SELECT c{i} AS c FROM written {limit}) GROUP BY c"
+            for i in some
         )
-        counts = {i: dict.fromkeys(CELL_KINDS, 0) for i in some}
-        for i, kind, n in kinds_by_column(database, f"({texts})"):
-            counts[i][CELL_KINDS[kind]] = n
-        yield from counts.items()
+        if not held:
+            database.execute("CREATE OR REPLACE TEMP TABLE texts (i INTEGER, c VARCHAR, n BIGINT)")
+        n_texts += database.execute(f"INSERT INTO texts {texts}").fetchall()[0][0]
+        held += some
+        if n_texts > _TEXTS_AT_ONCE or begin + n_columns >= len(places):
+            yield held
+            held, n_texts = [], 0
+    database.execute("DROP TABLE IF EXISTS texts")
 
 
 def _is_form(form: PhysicalType | None, kind: str) -> bool:
@@ -182,18 +207,15 @@ def _is_form(form: PhysicalType | None, kind: str) -> bool:
     return form.kind == "time" or (is_own and kind in ("VARCHAR", name))
 
 
-def _candidates(database: Any, source: str, places: Sequence[int]) -> dict[int, list[str]]:
-    """Return the types that read all present cells of each column of a few rows, in the order of preference.
+def _candidates(database: Any, places: Sequence[int]) -> dict[int, list[str]]:
+    """Return the types that read all present cells of each column in the first rows, in the order of preference.
 
-    One test of each type for many columns, as tests take longer to prepare than a few rows to read.
+    One test of each type for all columns, as tests take longer to prepare than a few rows to read.
     """
     unread = ", ".join(f"count(*) FILTER (WHERE NOT {_reads('c', kind)})" for kind in _PATTERNS)
     left: dict[int, list[int]] = {}
-    for begin in range(0, len(places), _MOST_COLUMNS):
-        texts = " UNION ALL ".join(
-            f"SELECT {i} AS i, {stripped(f'c{i}')} AS c FROM {source}"
-            for i in places[begin : begin + _MOST_COLUMNS]
-        )
+    for _ in _held_texts(database, places, SAMPLE_ROWS, first=True):
+        texts = f"SELECT i, {stripped('c')} AS c FROM texts"
         query = f"SELECT i, {unread} FROM ({texts}) WHERE c IS NOT NULL AND c NOT IN ({_LISTED}) GROUP BY i"
         left |= {i: counts for i, *counts in database.execute(query).fetchall()}
     # A column without any such cell is read by all types.

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.table.database import at_hand, interruptible, quoted, read_query
+from syntabula.table.database import at_hand, interruptible, quoted, read_values
 from syntabula.table.frames.object_columns import object_array, to_objects
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn, RepeatedTexts
 from syntabula.table.schema.columns import FALSE_TEXTS, TRUE_TEXTS, Identifier, Ordered
@@ -183,8 +183,7 @@ def read_declared(database: Any, names: Sequence[str], schema: Schema) -> tuple[
     wide = _with_wide_numbers(database, types, parsed)
     for i in wide:
         parsed[i] = _when(f"c{i}", NUMBER, f"c{i}")
-    values = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(parsed))
-    columns, n_rows = read_query(database, f"SELECT {values} FROM cells", names)
+    columns, n_rows = read_values(database, "cells", dict(zip(names, parsed, strict=True)))
     texts = [texts_beside(schema, name) for name in names]
     marks = _marks(database, types, texts)
     for i, (name, physical) in enumerate(zip(names, types, strict=True)):

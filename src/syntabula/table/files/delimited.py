@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from syntabula._memory import memory_for
 from syntabula.errors import DataError
-from syntabula.table.database import connection, in_order, interruptible, read_query
+from syntabula.table.database import connection, in_order, interruptible, read_query, read_values
 from syntabula.table.files.declared_cells import read_declared, read_written, written_cells
 from syntabula.table.files.formats import check_readable, file_format, is_workbook
 from syntabula.table.files.text_reader import TextReader, encoding_in, text_reader
@@ -106,7 +106,7 @@ class DelimitedFile:
         with memory_for("find the types of the table's columns"):
             found = interruptible(
                 self._database,
-                lambda: dict(counts_by_column(self._database, "written", places, self.n_rows)),
+                lambda: dict(counts_by_column(self._database, places, self.n_rows)),
             )
         for i, counts in found.items():
             self._kinds[self.names[i]] = [counts[kind] for kind in CELL_KINDS]
@@ -303,8 +303,7 @@ def typed_columns(
     read: dict[str, RawColumn] = {}
     n_rows = 0
     if values:
-        selected = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values.values()))
-        read, n_rows = read_query(database, f"SELECT {selected} FROM written", [*values])
+        read, n_rows = read_values(database, "written", values)
     if schema is not None and len(values) < len(names):
         declared, n_rows = read_written(database, names, schema)
         read |= declared
