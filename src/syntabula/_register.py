@@ -12,14 +12,14 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from functools import lru_cache
-from importlib import metadata
+from functools import cache, lru_cache
+from importlib import import_module, metadata
 from typing import Any, TypeVar
 
 from syntabula._arguments import near, shown
-from syntabula._entries import BUILT_IN, KINDS, Entry, Kind
+from syntabula._entries import BUILT_IN, KINDS, UNLISTED, Entry, Kind
 from syntabula._memory import ran_out
-from syntabula.errors import ArgumentError, MissingExtraError
+from syntabula.errors import ArgumentError, MissingExtraError, PluginWarning, warn_caller
 
 _WORDS: dict[str, str] = {
     "synthesizer": "method", "record_model": "model of records", "study_collection": "collection of studies"
@@ -62,14 +62,13 @@ def group(kind: Kind) -> str:
 
 
 def entries(kind: Kind) -> list[Entry]:
-    """Return the parts of a kind: built-in first, then plug-ins and this session's; nothing heavy is imported."""
+    """Return the parts of a kind: built-in first, then plug-ins and this session's; nothing heavy is imported.
+
+    A PluginWarning tells, once in a process, of each plug-in that is ignored because its name is taken.
+    """
     ours = [entry for entry in BUILT_IN if entry.kind == kind]
-    plugged = [
-        Entry(kind=kind, key=point.name, name=point.name, home=point.value, summary=_origin(point))
-        for point in _points(kind)
-    ]
+    plugged = _plugged(kind)
     session = [entry for (own, _), (entry, _) in _of_session.items() if own == kind]
-    # The first entry of a name wins, so that nobody can replace a built-in part.
     return [*{entry.key: entry for entry in reversed([*ours, *plugged, *session])}.values()][::-1]
 
 
@@ -122,7 +121,8 @@ def package_of(kind: Kind, key: str) -> str | None:
     found = entry(kind, key)
     if found in BUILT_IN or found.home.startswith("syntabula."):
         return None
-    packages = [p.dist.name for p in _points(kind) if p.name == key and p.dist is not None]
+    points = [p for p in _points(kind) if (p.name, p.value) == (key, found.home)]
+    packages = [p.dist.name for p in points if p.dist is not None]
     return ", ".join([*packages, found.home])
 
 
@@ -173,8 +173,8 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
                 "characters _.+-"
             )
         home = f"{part.__module__}:{part.__qualname__}"
-        taken = next((e for e in entries(kind) if name in (e.key, *e.aliases) and e.home != home), None)
-        if taken is not None:
+        taken = _of_ours(kind).get(_plain(name)) or next((e for e in entries(kind) if name == e.key), None)
+        if taken is not None and taken.home != home:
             raise ArgumentError(
                 f"the name {name!r} belongs to {taken.home}; give {part.__name__} another `{attribute}`"
             )
@@ -209,6 +209,45 @@ def synthesizer(key: str) -> type[Any]:
     """
     found: type[Any] = load("synthesizer", key)
     return found
+
+
+def _plugged(kind: Kind) -> list[Entry]:
+    """Return the parts of other packages, but those whose name is taken: nobody can replace a built-in part."""
+    found: list[Entry] = []
+    points = _points(kind)
+    taken = {name: (entry, "syntabula") for name, entry in _of_ours(kind).items()} if points else {}
+    for point in points:
+        package = "" if point.dist is None else point.dist.name
+        entry = Entry(kind=kind, key=point.name, name=point.name, home=point.value, summary=_origin(point))
+        first, owner = taken.setdefault(_plain(point.name), (entry, package))
+        if first is entry:
+            found.append(entry)
+        elif first.home != entry.home:
+            _tell_ignored(entry, package, first, owner)
+    return found
+
+
+def _of_ours(kind: Kind) -> dict[str, Entry]:
+    """Return the built-in parts by each name of which there can be but one; a file names models of both kinds alike."""
+    kinds: tuple[Kind, ...] = ("model", "record_model") if kind in _MODELS else (kind,)
+    ours = [entry for entry in (*BUILT_IN, *UNLISTED) if entry.kind in kinds]
+    if kind == "metric":
+        ours += import_module("syntabula.metrics.registry").BUILT_IN
+    return {_plain(name): entry for entry in ours for name in (entry.key, *entry.aliases)}
+
+
+@cache
+def _tell_ignored(ignored: Entry, package: str, first: Entry, owner: str) -> None:
+    """Warn, once in a process, that a plug-in is ignored because another part has its name."""
+    of = f" of the package {package}" if package else ""
+    word, by = _WORDS.get(first.kind, first.kind), f" of {owner}" if owner else ""
+    where = f"{ignored.key} = {ignored.home}"
+    warn_caller(
+        PluginWarning(
+            f"the entry point {where!r} ({group(ignored.kind)}){of} is ignored, as the {word} {first.key!r}{by} has this "
+            "name; give it a name of its own in that package, or remove the package"
+        )
+    )
 
 
 def _points(kind: Kind) -> tuple[metadata.EntryPoint, ...]:

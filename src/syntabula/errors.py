@@ -113,6 +113,10 @@ class RuleWarning(SyntabulaWarning):
     """Rows break rules of the schema: many of those drawn, some of those fitted, or all tried; or a rule is missing."""
 
 
+class PluginWarning(SyntabulaWarning):
+    """The entry point of a package is ignored, because another part has its name."""
+
+
 class SplitWarning(SyntabulaWarning):
     """A table that should hold units that were not seen, such as a holdout, has rows of units that were."""
 

@@ -328,9 +328,13 @@ class TestMetricsOfOthers:
 
         assert syntabula.metrics.describe_metric("tvd-4").make() == TotalVariation(way=4)
 
-    def test_a_metric_of_a_name_of_ours_does_not_take_its_place(self):
+    def test_a_metric_of_a_name_of_ours_is_refused_and_does_not_take_its_place(self):
         mine = type("Mine", (), {"key": "tvd-1", "group": "fidelity", "direction": "lower"})
-        syntabula.register("metric")(mine)
+
+        with pytest.raises(
+            ArgumentError, match=r"the name 'tvd-1' belongs to syntabula.metrics.total_variation"
+        ):
+            syntabula.register("metric")(mine)
 
         assert [info.load() for info in syntabula.list_metrics() if info.key == "tvd-1"] == [TotalVariation]
 

@@ -12,7 +12,7 @@ from foreign_models import Shares
 
 import syntabula as st
 from syntabula import _register
-from syntabula.errors import ArgumentError, ReleaseFileError
+from syntabula.errors import ArgumentError, PluginWarning, ReleaseFileError
 from syntabula.models import base
 from syntabula.models.gum import GUM
 from syntabula.models.pgm import PGM
@@ -188,7 +188,8 @@ class TestPlugIns:
             "[syntabula.models]\npgm = shares_plug_in:Shares\n"
         )
 
-        assert base.model_class("pgm") is PGM
+        with pytest.warns(PluginWarning, match="shares-plug-in is ignored, as the model 'pgm' of syntabula"):
+            assert base.model_class("pgm") is PGM
         assert PGM().kind == "pgm"
 
     def test_one_that_cannot_be_loaded_says_so(self, plug_in: Path) -> None:

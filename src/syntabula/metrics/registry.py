@@ -350,13 +350,13 @@ def list_metrics() -> list[MetricInfo]:
     Raises:
         ArgumentError: If a plug-in cannot be loaded, or does not describe its metric.
     """
-    return [*BUILT_IN, *(_plugged(entry) for entry in _of_others())]
+    return [*BUILT_IN, *(_plugged(entry) for entry in entries("metric"))]
 
 
 def loaded_metrics() -> tuple[list[MetricInfo], tuple[str, ...]]:
     """Return the metrics that can be loaded, ours first, and one sentence for each plug-in that cannot."""
     found, faults = [*BUILT_IN], []
-    for entry in _of_others():
+    for entry in entries("metric"):
         try:
             found.append(_plugged(entry))
         except (ArgumentError, MissingExtraError) as error:
@@ -370,14 +370,8 @@ def describe_metric(key: str) -> MetricInfo:
     Raises:
         ArgumentError: If there is none (the message has similar names), or its plug-in cannot be loaded.
     """
-    found: Entry = find("metric", key, [*BUILT_IN, *_of_others()])
+    found: Entry = find("metric", key, [*BUILT_IN, *entries("metric")])
     return found if isinstance(found, MetricInfo) else _plugged(found)
-
-
-def _of_others() -> list[Entry]:
-    """Return the metrics of other packages and of this session; no name of ours, so that none can be replaced."""
-    ours = {info.key for info in BUILT_IN}
-    return [entry for entry in entries("metric") if entry.key not in ours]
 
 
 def _plugged(entry: Entry) -> MetricInfo:

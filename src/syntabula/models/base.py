@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count
-from syntabula._entries import Entry, Kind
+from syntabula._entries import UNLISTED, Entry, Kind
 from syntabula._planning import FitCost, PlannedFit
 from syntabula._register import entries, group, load, package_of
 from syntabula.errors import ArgumentError, ReleaseFileError, ResourceError, SchemaError
@@ -254,11 +254,8 @@ def check_sample(domain: Domain, n: int, given: EncodedTable | None) -> None:
             raise SchemaError(f"given column {column!r} does not have the model's number of codes")
 
 
-# A run makes them around the requested model, so they have no registered key.
-_AROUND = (
-    Entry(kind="model", key="recoded", home="syntabula.models.recoded:RecodedModel"),
-    Entry(kind="model", key="raked_rows", home="syntabula.record_models.generated_rows:RakedRows"),
-)
+# A run makes them around the requested model.
+_AROUND = tuple(entry for entry in UNLISTED if entry.kind == "model")
 
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from syntabula._entries import Entry
+from syntabula._entries import UNLISTED
 from syntabula._register import entries, find
 from syntabula.cli import options
 from syntabula.cli.console import CommandError, Console, Exit
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from syntabula import Schema
 
 DISCLOSURE = "disclosure"
-_SCORE = Entry(kind="attack", key=DISCLOSURE, home="syntabula.attacks.disclosure:membership_disclosure")
+(_SCORE,) = (entry for entry in UNLISTED if entry.key == DISCLOSURE)
 
 
 @takes_request

@@ -9,18 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from syntabula._entries import Entry
+from syntabula._entries import UNLISTED
 from syntabula.cli import options
 from syntabula.cli.console import Console
 from syntabula.cli.request import selector_and_model
 
 _INDENT = " " * 8
-_UNIFORM = Entry(
-    kind="discretizer",
-    key="uniform",
-    home="syntabula.bins.uniform:UniformBins",
-    summary="Bins of equal width; free.",
-)
+(_UNIFORM,) = (entry for entry in UNLISTED if entry.kind == "discretizer")
 
 
 def methods(
