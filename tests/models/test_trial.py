@@ -16,11 +16,14 @@ import pytest
 import syntabula as st
 from syntabula import _register
 from syntabula.errors import ArgumentError
-from syntabula.marginals.domain import EncodedTable
+from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.pgm import PGM
-from syntabula.models.trial import try_model
+from syntabula.models.trial import on_few_columns, try_model
+from syntabula.privacy.budget import Budget
 from syntabula.select.adaptive import Adaptive
 from syntabula.synthesizers.marginal import MarginalLearner
+
+DOMAIN = Domain(("a", "b", "c", "d"), (3, 4, 2, 5), frozenset({"b", "d"}))
 
 
 class Whole(PGM):
@@ -112,6 +115,17 @@ class Unread(Whole):
         raise ValueError("not again")
 
 
+class Known(Whole):
+    """Knows what columns and codes its table has."""
+
+    kind = "known"
+
+    def over(self, domain: Any) -> Any:
+        if domain.size("e") != 7:
+            raise ValueError("seven codes")
+        return super().over(domain)
+
+
 BROKEN = {
     Unbound: "over broke with ArgumentError .this model is not bound",
     Unfitted: "fit returned no model over its domain",
@@ -128,30 +142,33 @@ BROKEN = {
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for kind in (Whole, Strict, *BROKEN):
+    for kind in (Whole, Strict, Known, *BROKEN):
         _register.register("model")(kind)
     yield
-    for kind in (Whole, Strict, *BROKEN):
+    for kind in (Whole, Strict, Known, *BROKEN):
         _register._of_session.pop(("model", kind.kind), None)
 
 
 @pytest.mark.parametrize("kind", [Whole, Strict])
-def test_one_that_keeps_to_the_interface_is_let_through(kind: type[Any]) -> None:
-    try_model(kind())
+@pytest.mark.parametrize("columns", ["abcd", "abc", "ab", "a"])
+def test_one_that_keeps_to_the_interface_is_let_through(kind: type[Any], columns: str) -> None:
+    try_model(kind(), DOMAIN.project(columns))
 
 
 def test_one_of_the_library_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PGM, "over", lambda self, domain: pytest.fail("it was tried"))
 
-    MarginalLearner(selector=Adaptive(), model=PGM()).try_parts()
+    MarginalLearner(selector=Adaptive(), model=PGM()).try_parts(
+        lambda: DOMAIN, Budget(epsilon=1.0, delta=1e-6)
+    )
     with pytest.raises(pytest.fail.Exception, match="it was tried"):
-        try_model(PGM())
+        try_model(PGM(), DOMAIN)
 
 
 @pytest.mark.parametrize("kind", list(BROKEN), ids=lambda kind: kind.kind)
 def test_one_that_breaks_is_refused_by_its_method(kind: type[Any]) -> None:
     with pytest.raises(ArgumentError, match=f"'{kind.kind}' cannot be used: .*its {BROKEN[kind]}"):
-        try_model(kind())
+        try_model(kind(), DOMAIN)
 
 
 def test_a_fit_refuses_it_before_anything_is_paid(tmp_path: Path) -> None:
@@ -166,3 +183,59 @@ def test_a_fit_refuses_it_before_anything_is_paid(tmp_path: Path) -> None:
     assert not journal.exists()
     assert len(replace(method, model="whole", epsilon=100.0).fit(frame).sample(5)) == 5
     assert journal.exists()
+
+
+class TestColumns:
+    """On which columns and codes a part is tried."""
+
+    PLANNED = Domain(tuple("abcde"), (9, 2, 4, 1, 7), frozenset({"a", "e"}))
+    FEW = Domain(tuple("abcd"), (5, 2, 4, 1))
+
+    def tried(self, planned: Domain, *breaks: Domain) -> list[Domain]:
+        """Return where a part is tried that breaks on some domains."""
+        seen: list[Domain] = []
+
+        def trial(domain: Domain) -> None:
+            seen.append(domain)
+            if domain in breaks:
+                raise ArgumentError("it broke")
+
+        on_few_columns(planned, trial)
+        return seen
+
+    def test_one_that_works_is_tried_on_few_alone(self) -> None:
+        seen = self.tried(self.PLANNED)
+
+        assert seen == [self.FEW]
+        assert seen[0].ordered == {"a"}
+
+    def test_one_that_breaks_there_is_tried_on_those_of_the_fit(self) -> None:
+        assert self.tried(self.PLANNED, self.FEW) == [self.FEW, self.PLANNED]
+        with pytest.raises(ArgumentError, match="it broke"):
+            self.tried(self.PLANNED, self.FEW, self.PLANNED)
+
+    def test_it_is_tried_once_where_both_are_the_same(self) -> None:
+        seen: list[Domain] = []
+
+        def trial(domain: Domain) -> None:
+            seen.append(domain)
+            raise ArgumentError("it broke")
+
+        with pytest.raises(ArgumentError, match="it broke"):
+            on_few_columns(self.FEW, trial)
+
+        assert seen == [self.FEW]
+
+    def test_nothing_is_tried_without_columns(self) -> None:
+        assert self.tried(Domain((), ())) == []
+
+    def test_a_model_that_knows_its_columns_can_be_fitted(self) -> None:
+        frame = pd.DataFrame({name: np.arange(200) % 2 == 0 for name in "abcd"})
+        frame["e"] = np.array(list("uvwxyzt"))[np.arange(200) % 7]
+        schema = st.Schema({**{name: st.Boolean() for name in "abcd"}, "e": st.Categorical(tuple("uvwxyzt"))})
+        method = st.Marginal(selector="one_way", model="known", epsilon=1.0)
+
+        assert len(method.fit(frame, schema).sample(5)) == 5
+        # Without a schema, nobody knows the codes before something is paid.
+        with pytest.raises(ArgumentError, match=r"'known' cannot be used: .*seven codes.*Nothing was paid"):
+            method.fit(frame)

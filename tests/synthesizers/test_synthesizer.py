@@ -132,6 +132,11 @@ class Broken(OneWay):
 class TestSelectorsOfPlugIns:
     """A selector that does not keep to the interface is refused in a sentence, before anything is paid if possible."""
 
+    @pytest.fixture
+    def passes_its_trial(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As of a selector that breaks on the table alone."""
+        monkeypatch.setattr("syntabula.select.trial.try_selector", lambda *given: None)
+
     def test_what_the_class_shows_is_refused_when_the_method_is_made(self) -> None:
         cases = [
             (
@@ -145,6 +150,7 @@ class TestSelectorsOfPlugIns:
             with pytest.raises(ArgumentError, match=message):
                 st.Marginal(selector=selector, model="pgm")
 
+    @pytest.mark.usefixtures("passes_its_trial")
     def test_what_a_run_shows_is_said_in_a_sentence(self) -> None:
         frame = pd.DataFrame({"a": np.arange(50) % 3})
         schema = st.Schema({"a": st.Numeric(0, 2, integer=True)})
@@ -157,6 +163,7 @@ class TestSelectorsOfPlugIns:
             with pytest.raises(ArgumentError, match=message):
                 st.Marginal(selector=selector, model="pgm", seed=1).fit(frame, schema)
 
+    @pytest.mark.usefixtures("passes_its_trial")
     def test_one_that_breaks_loses_nothing_where_there_is_a_journal(self, tmp_path) -> None:
         frame = pd.DataFrame({"a": np.arange(50) % 3})
         schema = st.Schema({"a": st.Numeric(0, 2, integer=True)})

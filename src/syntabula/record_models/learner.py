@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -105,8 +105,9 @@ class RecordLearner:
             PlannedStep(name=TRAIN, share=1 - ONE_WAY_SHARE, cost=cost),
         ]
 
-    def try_parts(self) -> None:
+    def try_parts(self, domain: Callable[[], Domain], budget: Budget) -> None:
         """Try a plug-in's network on what is made up; raises ArgumentError if it breaks or its loss is not allowed."""
+        del domain, budget  # a network is told no names, and this learner has the budget
         if hasattr(self.model, "try_out"):
             self.model.try_out(noisy=self.is_private)
 

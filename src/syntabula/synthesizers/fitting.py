@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from syntabula._memory import memory_for
 from syntabula._version import __version__
 from syntabula.errors import CoercionWarning, warn_caller
+from syntabula.marginals.domain import Domain
 from syntabula.prepare.preparation import Preparation
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
@@ -26,6 +27,7 @@ from syntabula.synthesizers.plan import (
     budget_of,
     check_declared_memory,
     check_memory,
+    planned_domain,
     preparation_of,
     unit_of,
 )
@@ -83,8 +85,6 @@ def fit(
     With `judging`, part of the budget measures how good the model is.
     """
     enough(budget_of(method))
-    if isinstance(method.learner, TriedLearner):
-        method.learner.try_parts()
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
         declared = learned_part(schema)
@@ -113,6 +113,8 @@ def fit(
             check_declared_memory(method, learned_part(schema))
         elif schema is not None:
             schema.check_table(table)
+        if isinstance(method.learner, TriedLearner):
+            method.learner.try_parts(lambda: _planned(method, table, schema), budget_of(method))
         with _opened_journal(method) as journal:
             release = fit_table(
                 method,
@@ -318,6 +320,17 @@ def fit_table(
         origin=table.origin,
         rules=whole,
     )
+
+
+def _planned(method: Settings, source: RawTable | DelimitedFile | RawParts, schema: Schema | None) -> Domain:
+    """Return the columns that a fit of this table will learn, of which names and stored types alone are known."""
+    facts = TableFacts(
+        schema=schema,
+        physical=stored_types(source),
+        n_rows=GUESSED_ROWS,
+        types_found=untyped(source) is not None,
+    )
+    return planned_domain(method, facts)
 
 
 def _learner(method: Settings, rules: RowRules | None, codec: Codec) -> Learner:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from syntabula._arguments import refusal
@@ -18,6 +19,7 @@ from syntabula.errors import ArgumentError, SyntabulaError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import BoolArray, MarginalModel, Model, check_storable
 from syntabula.models.recoded import Supported, settled
+from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.base import Selector
@@ -70,12 +72,23 @@ class MarginalLearner:
         """Return the same learner, whose model knows which combinations of codes are possible."""
         return replace(self, model=self.model.with_possible(cells))
 
-    def try_parts(self) -> None:
-        """Try a plug-in's model on what is made up; raises ArgumentError if it breaks."""
-        if _is_of_a_plug_in(self.model):
-            from syntabula.models.trial import try_model
+    def try_parts(self, domain: Callable[[], Domain], budget: Budget) -> None:
+        """Try the parts of plug-ins on what is made up; raises ArgumentError if one breaks.
 
-            try_model(self.model)
+        Args:
+            domain: Returns the columns that will be learned, with as many codes as are planned for them.
+            budget: As that of the fit; the trial spends it in a ledger of its own.
+        """
+        if not self._is_of_plug_ins:
+            return
+        from syntabula.models.trial import on_few_columns, try_model
+        from syntabula.select.trial import try_selector
+
+        planned = domain()
+        if _is_of_a_plug_in(self.model):
+            on_few_columns(planned, partial(try_model, self.model))
+        if _is_of_a_plug_in(self.selector):
+            on_few_columns(planned, partial(try_selector, self.selector, self.model, budget))
 
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost; raises ArgumentError if a plug-in's selector plans something else."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from syntabula._planning import memory_alone, without_trends
 from syntabula.errors import ArgumentError
+from syntabula.marginals.domain import Domain
 from syntabula.marginals.parts import HELD_VALUES
 from syntabula.prepare.division import prepare
 from syntabula.prepare.preparation import Preparation
@@ -54,16 +55,31 @@ def plan_of(method: Settings, table: TableFacts) -> Plan:
         )
     if table.schema is not None and not is_whole(table.schema):
         table.schema.check_names(table.physical)
-    computed = () if table.schema is None or table.schema.rules is None else tuple(table.schema.rules.derive)
-    if table.schema is not None:
-        # What rules compute costs nothing.
-        physical = {name: stored for name, stored in table.physical.items() if name not in computed}
-        table = replace(table, schema=learned_part(table.schema), physical=physical)
+    computed, table = _computed(table.schema), _learned(table)
     chosen, choice = method.chosen_for(table)
     plan = replace(_plan_of_chosen(chosen, table), method=method.name, choice=choice, computed=computed)
     if table.in_parts:
         return _in_parts(chosen, plan, table)
     return _of_text(plan, table.n_columns) if table.types_found else plan
+
+
+def planned_domain(method: Settings, table: TableFacts) -> Domain:
+    """Return the columns that a fit will learn, with as many codes as are planned for them."""
+    codec, prepared, _ = _planned_codec(method, _learned(table))
+    return prepared.planned(codec.domain)[1]
+
+
+def _computed(schema: Schema | None) -> tuple[str, ...]:
+    return () if schema is None or schema.rules is None else tuple(schema.rules.derive)
+
+
+def _learned(table: TableFacts) -> TableFacts:
+    """Return the facts of the columns that are learned: what rules compute costs nothing."""
+    if table.schema is None:
+        return table
+    computed = _computed(table.schema)
+    physical = {name: stored for name, stored in table.physical.items() if name not in computed}
+    return replace(table, schema=learned_part(table.schema), physical=physical)
 
 
 def _of_text(plan: Plan, n_columns: int) -> Plan:
@@ -126,22 +142,28 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
 
 
 def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:
-    schema, physical, n_rows, types_found = table.schema, table.physical, table.n_rows, table.types_found
     budget = enough(budget_of(method))
+    codec, prepared, spent = _planned_codec(method, table)
+    return planned_fit(method, codec, prepared, table.n_rows, spent.budget(budget))
+
+
+def _planned_codec(method: Settings, table: TableFacts) -> tuple[Codec, Preparation, Preparation]:
+    """Return a codec of as many codes as the fitted one may have, the steps before learning, and what these spend."""
+    schema, physical, n_rows, types_found = table.schema, table.physical, table.n_rows, table.types_found
     if is_whole(schema):
-        codec = guessed_codec(method, schema, n_rows)
-        return planned_fit(method, codec, preparation_of(method, schema, {}), n_rows)
+        prepared = preparation_of(method, schema, {})
+        return guessed_codec(method, schema, n_rows), prepared, prepared
     from syntabula.prepare.found_columns import NUMBER
     from syntabula.table.files.cell_kinds import TEXT
 
     found = {n: TEXT if types_found else physical[n] for n in undeclared(physical, schema)}
-    spent = preparation_of(method, schema, found, types_found=types_found).budget(budget)
+    spent = preparation_of(method, schema, found, types_found=types_found)
     if types_found:
         # Numeric columns need the most steps, and it is not known yet which columns are numeric.
         found = dict.fromkeys(found, NUMBER)
     prepared = preparation_of(method, schema, found, types_found=types_found)
     codec = guessed_codec(method, completed(schema, physical, _guessed_columns(found)), n_rows)
-    return planned_fit(method, codec, prepared, n_rows, spent)
+    return codec, prepared, spent
 
 
 def check_declared_memory(method: Settings, schema: Schema) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
@@ -66,8 +66,13 @@ class RestrictedLearner(Learner, Protocol):
 class TriedLearner(Learner, Protocol):
     """Can also try its parts on what is made up, before anything is paid."""
 
-    def try_parts(self) -> None:
-        """Raise ArgumentError if a part of a plug-in breaks."""
+    def try_parts(self, domain: Callable[[], Domain], budget: Budget) -> None:
+        """Raise ArgumentError if a part of a plug-in breaks.
+
+        Args:
+            domain: Returns the columns that will be learned, with as many codes as are planned for them.
+            budget: What a fit may spend; a trial spends none of it.
+        """
         ...
 
 
