@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from syntabula.errors import DataError, SchemaError
 pa = pytest.importorskip("pyarrow")
 datasets = pytest.importorskip("pyarrow.dataset")
 parquet = pytest.importorskip("pyarrow.parquet")
+pc = pytest.importorskip("pyarrow.compute")
 
 N = 300
 COLUMNS: dict[str, Any] = {
@@ -95,14 +97,113 @@ class TestNullParts:
         assert drawn(datasets.dataset(folder))["x"].null_count == 400
 
 
-class TestDifferentTypes:
-    def test_integers_of_several_widths_beside_nulls_have_the_widest(self, tmp_path: Path) -> None:
-        folder = written(
-            tmp_path / "d", table(pa.nulls(N)), table(COLUMNS["narrow"]), table(COLUMNS["integer"])
+class TestNumbersOfSeveralTypes:
+    """Libraries write a column of integers as floats where cells are missing, and as null where all are."""
+
+    WHOLE = tuple(i % 7 for i in range(N))
+    HALVES = tuple(i % 7 + 0.5 for i in range(N))
+
+    @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+    def test_integers_beside_floats_are_floats_in_any_order(self, tmp_path: Path, suffix: str) -> None:
+        stored = [pa.nulls(N), pa.array(self.WHOLE), pa.array(self.HALVES)]
+        as_floats = [pa.nulls(N, pa.float64()), pa.array(self.WHOLE, pa.float64()), pa.array(self.HALVES)]
+
+        for place, order in enumerate([*permutations(range(3)), (1, 2), (2, 1)]):
+            mixed, alike = (
+                written(tmp_path / f"{place} {name}", *(table(cells[i]) for i in order), suffix=suffix)
+                for name, cells in (("mixed", stored), ("alike", as_floats))
+            )
+            folder, dataset = (drawn(source(mixed)) for source in (str, self.dataset))
+
+            assert folder.equals(drawn(str(alike))), order
+            assert dataset.equals(drawn(self.dataset(alike))), order
+            assert dataset["x"].type == pa.float64()
+            assert {*dataset["x"].drop_null().to_pylist()} == {*folder["x"].dropna()}
+
+    @pytest.mark.parametrize(
+        ("types", "common"),
+        [
+            (("null", "int16", "int64"), "int64"),
+            (("int16", "int64"), "int64"),
+            (("int64", "int16"), "int64"),
+            (("uint8", "uint32"), "uint32"),
+            (("uint32", "int8"), "int64"),
+            (("float", "double"), "double"),
+            (("float", "int8"), "double"),
+            (("uint64", "float"), "double"),
+            (("null", "float"), "float"),
+        ],
+    )
+    def test_the_type_holds_the_numbers_of_all(
+        self, types: tuple[str, ...], common: str, tmp_path: Path
+    ) -> None:
+        cells = [pa.nulls(N) if t == "null" else pa.array(self.WHOLE, pa.type_for_alias(t)) for t in types]
+        folder = written(tmp_path / "d", *map(table, cells))
+
+        found, of_folder = drawn(self.dataset(folder))["x"], drawn(str(folder))["x"]
+
+        assert str(found.type) == common
+        assert {*found.drop_null().to_pylist()} == {*of_folder.dropna()} == set(range(7))
+
+    def test_a_folder_writes_what_one_file_of_that_type_writes(self, tmp_path: Path) -> None:
+        mixed = written(tmp_path / "d", table(pa.array(self.WHOLE)), table(pa.array(self.HALVES)))
+        release = st.Independent(epsilon=np.inf, seed=0).fit(str(mixed))
+
+        release.sample_to(tmp_path / "drawn.parquet", 50, seed=0)
+
+        assert parquet.read_schema(tmp_path / "drawn.parquet").field("x").type == pa.float64()
+
+    def test_several_processes_read_them_alike(self, tmp_path: Path) -> None:
+        mixed = written(tmp_path / "d", *map(table, (pa.array(self.WHOLE), pa.array(self.HALVES))))
+
+        one, two = (
+            st.Independent(epsilon=np.inf, seed=0, workers=k).fit(str(mixed)).sample(300, seed=0)
+            for k in (1, 2)
         )
 
-        assert drawn(datasets.dataset(folder))["x"].type == pa.int64()
+        assert one.equals(two)
 
+    def test_a_dataset_whose_type_was_given_keeps_it(self, tmp_path: Path) -> None:
+        folder = written(tmp_path / "d", *map(table, (pa.array(self.WHOLE), pa.array(self.HALVES))))
+        given = pa.schema([("x", pa.float32()), ("other", pa.string())])
+
+        assert drawn(datasets.dataset(folder, schema=given))["x"].type == pa.float32()
+
+    def test_keys_of_folders_stay(self, tmp_path: Path) -> None:
+        for key, cells in (("k=1", self.WHOLE), ("k=2", self.HALVES)):
+            written(tmp_path / "d" / key, table(pa.array(cells)))
+
+        found = drawn(datasets.dataset(tmp_path / "d", partitioning="hive"))
+
+        assert found["x"].type == pa.float64()
+        assert {*found["k"].to_pylist()} == {1, 2}
+
+    def test_a_dataset_with_a_filter_is_read_as_pyarrow_reads_it(self, tmp_path: Path) -> None:
+        of_text = pc.field("other") != "u0"
+        floats_first = written(
+            tmp_path / "d", table(pa.array(self.HALVES)), table(pa.array(self.WHOLE)), table(pa.nulls(N))
+        )
+        found = drawn(datasets.dataset(floats_first).filter(of_text))
+        assert found["x"].type == pa.float64()
+        assert {*found["other"].to_pylist()} == {"u1", "u2", "u3"}
+
+        floats_last = written(tmp_path / "e", *map(table, (pa.array(self.WHOLE), pa.array(self.HALVES))))
+        with pytest.raises(DataError, match=r"column 'x' is stored as int64 in .* and double in"):
+            drawn(datasets.dataset(floats_last).filter(of_text))
+
+    def test_numbers_of_which_no_type_holds_all_are_refused(self, tmp_path: Path) -> None:
+        folder = written(tmp_path / "d", *(table(pa.array(self.WHOLE, t)) for t in (pa.int64(), pa.uint64())))
+
+        with pytest.raises(SchemaError, match="column 'x' is stored as uint64, but as int64 in other parts"):
+            drawn(str(folder))
+
+    def dataset(self, folder: Path) -> Any:
+        return datasets.dataset(
+            folder, format="ipc" if next(folder.iterdir()).suffix == ".arrow" else "parquet"
+        )
+
+
+class TestDifferentTypes:
     def test_types_without_a_common_one_are_named_with_their_files(self, tmp_path: Path) -> None:
         three = written(tmp_path / "d", table(pa.nulls(N)), table(COLUMNS["integer"]), table(COLUMNS["text"]))
         two = written(tmp_path / "e", table(COLUMNS["integer"]), table(COLUMNS["text"]))

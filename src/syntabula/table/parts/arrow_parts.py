@@ -59,6 +59,10 @@ class ParquetPart:
             for batch in batches:
                 yield declared_table(batch, "parquet", schema, columns, zoned=True)
 
+    def stored(self) -> Any:
+        """Return the names and types of the columns, as a schema of Arrow."""
+        return require("pyarrow.parquet", "arrow").read_schema(self.path, memory_map=False)
+
     def empty(self) -> RawTable:
         """Return the columns without records, as a whole file is read."""
         from syntabula.table.files.parquet_reading import read_parquet
@@ -86,6 +90,12 @@ class ArrowPart:
                 batch = file.get_batch(position)
                 for start in range(0, batch.num_rows, ROWS_AT_ONCE):
                     yield declared_table(batch.slice(start, ROWS_AT_ONCE), "arrow", schema, columns)
+
+    def stored(self) -> Any:
+        """Return the names and types of the columns, as a schema of Arrow."""
+        arrow, ipc = require("pyarrow", "arrow"), require("pyarrow.ipc", "arrow")
+        with arrow.OSFile(self.path, "rb") as source, ipc.open_file(source) as file:
+            return file.schema
 
     def empty(self) -> RawTable:
         """Return the columns without records, as a whole file is read."""

@@ -1,4 +1,4 @@
-"""Datasets of pyarrow: many files as one table, whose types are those of the first file unless one is given."""
+"""Datasets of pyarrow: many files as one table, whose types pyarrow takes from the first file unless some are given."""
 
 from __future__ import annotations
 
@@ -7,35 +7,64 @@ from typing import Any
 
 from syntabula._extras import require
 from syntabula.errors import DataError
+from syntabula.table.parts.number_types import common_number
 from syntabula.table.parts.raw_parts import ROWS_AT_ONCE
 
 _MOST_NAMED = 3
 
 
 def united(dataset: Any) -> Any:
-    """Return a dataset in which a column of the null type has the type that other files store it as.
+    """Return a dataset in which a column has a type that holds what all files store.
 
-    A file without any value of a column may store it as null, and pyarrow takes the types of the first file.
+    A file without any value of a column may store it as null, and one without a missing value as integers what others
+    store as floats, and pyarrow takes the types of the first file. A type that the dataset was given is kept.
 
     Raises:
-        DataError: If a file lacks a column, which pyarrow would fill with missing cells, or other files store such a
-            column as types that have none in common.
+        DataError: If a file lacks a column, which pyarrow would fill with missing cells, or other files store a column
+            that is null in the first as types that have none in common.
     """
     arrow = require("pyarrow", "arrow")
     _check_names(dataset)
-    schema = dataset.schema
+    schema, files = dataset.schema, [stored for _, stored in _files(dataset)]
     for place, field in enumerate(schema):
-        if not arrow.types.is_null(field.type):
+        stored = [found.field(field.name).type for found in files if field.name in found.names]
+        if not stored or (field.type != stored[0] and not arrow.types.is_null(field.type)):
             continue
-        stored = [found.field(field.name) for _, found in _files(dataset) if field.name in found.names]
-        try:
-            one = arrow.unify_schemas(
-                [arrow.schema([field]), *(arrow.schema([f]) for f in stored)], promote_options="permissive"
-            )
-        except (arrow.ArrowInvalid, arrow.ArrowTypeError):
-            raise DataError(_different(dataset, [field.name])) from None
-        schema = schema.set(place, one.field(0))
+        common = common_number(stored)
+        if common is None and arrow.types.is_null(field.type):
+            try:
+                one = arrow.unify_schemas(
+                    [arrow.schema([(field.name, kind)]) for kind in stored], promote_options="permissive"
+                )
+            except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+                raise DataError(_different(dataset, [field.name])) from None
+            common = one.field(0).type
+        if common is not None:
+            schema = schema.set(place, field.with_type(common))
+    widened = any(
+        not (new.type.equals(old.type) or arrow.types.is_null(old.type))
+        for new, old in zip(schema, dataset.schema, strict=True)
+    )
+    if widened:
+        return _of_schema(dataset, schema)
     return dataset if schema.equals(dataset.schema) else dataset.replace_schema(schema)
+
+
+def _of_schema(dataset: Any, schema: Any) -> Any:
+    """Return a dataset of other types, which `replace_schema` refuses.
+
+    One of several datasets, or with a filter, is returned as it is.
+    """
+    fragments = _fragments(dataset)
+    if fragments is None or type(dataset).__name__ != "FileSystemDataset":
+        return dataset
+    return type(dataset)(
+        fragments,
+        schema,
+        dataset.format,
+        filesystem=dataset.filesystem,
+        root_partition=dataset.partition_expression,
+    )
 
 
 def batches_of(dataset: Any, names: list[str] | None) -> Iterable[Any]:
@@ -79,9 +108,21 @@ def _check_names(dataset: Any) -> None:
 
 def _files(dataset: Any) -> Iterator[tuple[str, Any]]:
     """Yield the path of each file and its own schema; nothing for tables in memory, which have that of the dataset."""
-    for fragment in dataset.get_fragments():
+    fragments = _fragments(dataset)
+    if fragments is None:
+        for place in getattr(dataset, "files", ()):
+            yield place, dataset.format.inspect(place, filesystem=dataset.filesystem)
+    for fragment in fragments or ():
         if (place := getattr(fragment, "path", None)) is not None:
             yield place, fragment.physical_schema
+
+
+def _fragments(dataset: Any) -> list[Any] | None:
+    """Return the files of a dataset as pyarrow holds them; None if it has a filter, with which it does not give them."""
+    try:
+        return [*dataset.get_fragments()]
+    except ValueError:
+        return None
 
 
 def _different(dataset: Any, names: list[str]) -> str:

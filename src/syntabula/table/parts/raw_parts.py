@@ -25,12 +25,14 @@ class StoredType:
         read: Its type as batches have it.
         kind: The type of the numbers that stand for its cells, float64 for decimals; of objects for texts.
         written: The type to write, where texts are read as numbers; None for the same.
+        widened: Whether some parts store it as narrower numbers, which are read as these.
     """
 
     physical: PhysicalType
     read: PhysicalType
     kind: np.dtype[Any]
     written: PhysicalType | None = None
+    widened: bool = False
 
 
 ROWS_AT_ONCE = 65_536

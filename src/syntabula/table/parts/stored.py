@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from syntabula._extras import require
 from syntabula.errors import DataError, SchemaError
 from syntabula.table.coding.levels import ROOMY_DECIMALS
 from syntabula.table.frames.conform import is_null
-from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart
+from syntabula.table.parts.arrow_parts import ArrowPart, ParquetPart, declared_table
+from syntabula.table.parts.number_types import common_number
 from syntabula.table.parts.part_reading import Part, PartOf, failures_of
 from syntabula.table.parts.raw_parts import RawParts, StoredType
-from syntabula.table.raw import PhysicalType, RawColumn, RawTable, RepeatedTexts
+from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable, RepeatedTexts
 from syntabula.table.schema.schema import Schema, undeclared
 
 
 @dataclass(frozen=True)
 class StoredPart(PartOf):
-    """A part with undeclared columns, which must be stored alike in all parts.
+    """A part with undeclared columns, which must be stored alike in all parts, or as narrower numbers or null.
 
     Attributes:
         types: Type of each undeclared column.
@@ -42,6 +45,8 @@ class StoredPart(PartOf):
             return column
         if is_null(column.physical) and column.physical != stored.read:
             return _without_values(column, stored)
+        if stored.widened and column.physical.kind in ("integer", "float"):
+            return RawColumn(column.values.astype(stored.kind), column.missing, stored.physical)
         if column.physical != stored.read:
             raise SchemaError(
                 f"column {name!r} is stored as {column.physical.name}, but as {stored.read.name} in other parts; "
@@ -77,9 +82,10 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
         table = next(first.tables(parts.schema, None))
     types = {}
     names = undeclared(empty.columns, parts.schema)
-    elsewhere = _stored_elsewhere(parts, [name for name in names if is_null(table.columns[name].physical)])
+    of_all = _of_all_files(parts, names)
     for name in names:
-        column, physical = elsewhere.get(name, (table.columns[name], empty.columns[name].physical))
+        first_type = table.columns[name], empty.columns[name].physical, False
+        column, physical, widened = of_all.get(name, first_type)
         physical.require_domain(name)
         too_fine = physical.kind == "decimal" and not 0 <= (physical.scale or 0) <= ROOMY_DECIMALS
         if too_fine or column.physical.is_labels != physical.is_labels:
@@ -92,36 +98,65 @@ def with_stored_types(parts: RawParts, empty: RawTable) -> RawParts:
             )
         # Values of so few decimals are told apart as floats.
         kind = np.dtype(np.float64) if physical.kind == "decimal" else column.values.dtype
-        types[name] = StoredType(physical, column.physical, kind)
+        types[name] = StoredType(physical, column.physical, kind, widened=widened)
     return parts.wrapped(partial(_checked, types=types), stored=types, order=tuple(empty.columns))
 
 
-def _stored_elsewhere(parts: RawParts, names: list[str]) -> dict[str, tuple[RawColumn, PhysicalType]]:
-    """Return columns which the first file stores as the null type as the first file does that stores them otherwise.
+_Stored = tuple[RawColumn, PhysicalType, bool]
+"""A column without records, its type as a reader of whole tables names it, and whether files store narrower numbers."""
 
-    Args:
-        parts: The table.
-        names: Columns that have the null type in the first part.
 
-    Returns:
-        By name the column without records, and its type as a reader of whole tables names it; no column that has the null
-        type everywhere.
+def _of_all_files(parts: RawParts, names: Sequence[str]) -> dict[str, _Stored]:
+    """Return the columns that another file stores otherwise than the first one, where one type holds what all store.
+
+    These are numbers of several types, and columns that the first file stores as the null type; not those that have the
+    null type everywhere.
     """
-    found: dict[str, tuple[RawColumn, PhysicalType]] = {}
-    seen = {parts.parts[0].place}
-    for part in parts.parts if names else ():
-        if part.place in seen or not isinstance(part, ParquetPart | ArrowPart):
-            continue
-        seen.add(part.place)
+    arrow_parts = [part for part in parts.parts if isinstance(part, ParquetPart | ArrowPart)]
+    files = [*{part.place: part for part in arrow_parts}.values()]
+    if len(files) < 2 or not names:
+        return {}
+    arrow = require("pyarrow", "arrow")
+    schemas = []
+    for part in files:
         with failures_of(part):
-            table = next(part.tables(parts.schema, None))
-            for name in names:
-                column = table.columns.get(name)
-                if name not in found and column is not None and not is_null(column.physical):
-                    found[name] = column, part.empty().columns[name].physical
-        if len(found) == len(names):
-            break
+            schemas.append(part.stored())
+    found: dict[str, _Stored] = {}
+    for name in names:
+        stored = [
+            (s.field(name).type, part) for s, part in zip(schemas, files, strict=True) if name in s.names
+        ]
+        types = [kind for kind, _ in stored]
+        others = [(kind, part) for kind, part in stored if not arrow.types.is_null(kind)]
+        if not others or all(kind == types[0] for kind in types):
+            continue
+        common = common_number(types)
+        if common is not None:
+            empty = arrow.schema([(name, common)]).empty_table()
+            column = declared_table(empty, parts.container, None).columns[name]
+            widened = any(kind != common for kind, _ in others)
+            found[name] = column, _as_whole(empty, files[0]).columns[name].physical, widened
+        elif arrow.types.is_null(types[0]):
+            part = others[0][1]
+            with failures_of(part):
+                column = next(part.tables(parts.schema, None)).columns[name]
+                found[name] = column, part.empty().columns[name].physical, False
     return found
+
+
+def _as_whole(empty: Any, part: ParquetPart | ArrowPart) -> RawTable:
+    """Return a table of Arrow without records as the reader of such a file returns it."""
+    if isinstance(part, ArrowPart):
+        from syntabula.table.frames.frames import from_frame
+
+        return from_frame(empty)
+    from syntabula.table.database import connection, read_query
+
+    with connection() as database:
+        database.register("stored", empty)
+        return RawTable(
+            *read_query(database, "SELECT * FROM stored", empty.column_names), Origin("parquet", {})
+        )
 
 
 def _checked(part: Part, _: int, *, types: Mapping[str, StoredType]) -> StoredPart:
