@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,23 @@ def test_a_draft_of_a_file_of_texts_in_quotes_declares_nothing(tmp_path: Path) -
 def test_another_word_is_refused() -> None:
     with pytest.raises(SchemaError, match="quotes must be 'all'"):
         Schema({}, others="find", quotes="none")  # type: ignore[arg-type]
+
+
+def test_a_folder_has_them_if_all_of_its_files_have(tmp_path: Path) -> None:
+    quotings = {
+        "all": [csv.QUOTE_ALL] * 2,
+        "one": [csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC],
+        "none": [csv.QUOTE_MINIMAL],
+    }
+    for name, of_files in quotings.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        for number, quoting in enumerate(of_files):
+            written(folder / f"{number}.csv", quoting)
+        for place, source in enumerate((folder, folder / "*.csv")):
+            release = st.Independent(epsilon=math.inf, seed=0).fit(source)
+            release.sample_to(tmp_path / f"{name}{place}.csv", 50, seed=0)
+
+            lines = (tmp_path / f"{name}{place}.csv").read_text().split()[1:]
+
+            assert all((line.count('"') == 4) is (name == "all") for line in lines), (name, source)

@@ -23,7 +23,7 @@ _LEAST_PER_PROCESS = 2**24
 
 def usual_workers(source: str | os.PathLike[str]) -> int:
     """Return how many processes should read files: one for each processor, if there is enough for each to do."""
-    snapshot = Snapshot.of(partial(_listed, os.path.abspath(os.fspath(source))))
+    snapshot = Snapshot.of(partial(listed, os.path.abspath(os.fspath(source))))
     counted = getattr(os, "sched_getaffinity", None)
     processors = (os.cpu_count() or 1) if counted is None else len(counted(0))
     most = min(processors, snapshot.size // _LEAST_PER_PROCESS)
@@ -50,7 +50,7 @@ def file_parts(source: str | os.PathLike[str], schema: Schema | None, *, workers
         DataError: If there is no file, or files differ in format or cannot be opened.
     """
     place = os.path.abspath(os.fspath(source))
-    snapshot = Snapshot.of(partial(_listed, place))
+    snapshot = Snapshot.of(partial(listed, place))
     paths = snapshot.paths
     if not paths:
         what = "the folder" if os.path.isdir(place) else "the pattern"
@@ -72,7 +72,7 @@ def file_parts(source: str | os.PathLike[str], schema: Schema | None, *, workers
     return RawParts(container, schema, tuple(parts), workers, snapshot)
 
 
-def _listed(place: str) -> list[str]:
+def listed(place: str) -> list[str]:
     """Return the paths of all files of a table, in order."""
     if os.path.isfile(place):
         return [place]
@@ -93,7 +93,7 @@ def _listed(place: str) -> list[str]:
 def _below(paths: Sequence[str]) -> Iterator[str]:
     for path in paths:
         if os.path.isdir(path):
-            yield from _listed(path)
+            yield from listed(path)
         elif _counts(os.path.basename(path)):
             yield path
 
