@@ -46,7 +46,7 @@ from syntabula.synthesizers.release import Release
 from syntabula.synthesizers.settings import Learner, RestrictedLearner, Settings, TableFacts, TriedLearner
 from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.raw_parts import RawParts
-from syntabula.table.raw import RawTable
+from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.rules.at_work import learned_part, row_rules, with_found
 from syntabula.table.schema.columns import Identifier
 from syntabula.table.schema.schema import Schema, check_declared, is_whole
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from syntabula.table.rules.row_rules import RowRules
 
 _READ, _ENCODE = "read the table", "encode"
+_ANY = PhysicalType("text", "string")
 _PREPARED, _ENCODED = 0.05, 0.1
 """Fraction of a fit that is done once columns are prepared, and once the table is encoded."""
 
@@ -324,9 +325,12 @@ def fit_table(
 
 def _planned(method: Settings, source: RawTable | DelimitedFile | RawParts, schema: Schema | None) -> Domain:
     """Return the columns that a fit of this table will learn, of which names and stored types alone are known."""
+    stored = stored_types(source)
+    names = source.columns if isinstance(source, RawTable) else source.names
     facts = TableFacts(
         schema=schema,
-        physical=stored_types(source),
+        # A table in parts keeps the stored types of undeclared columns alone, and no others are asked.
+        physical={name: stored.get(name, _ANY) for name in names},
         n_rows=GUESSED_ROWS,
         types_found=untyped(source) is not None,
     )
