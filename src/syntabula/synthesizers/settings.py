@@ -141,6 +141,8 @@ class Settings(ABC):
     """Options that others of its family have and it has not, and why."""
     tried_with_budget: ClassVar[Mapping[str, Range | Choice | None]] = {}
     """What a search with a finite budget tries otherwise than parts declare; None for options without effect then."""
+    tried_without_budget: ClassVar[Mapping[str, Range | Choice | None]] = {}
+    """The same of a search where privacy is switched off."""
     caution: ClassVar[str] = ""
     """What a plan with a finite budget says of other methods; empty for nothing."""
 

@@ -73,6 +73,7 @@ class Synthpop(FromRecords):
         "least_leaf": None,
         "complexity": None,
     }
+    tried_without_budget: ClassVar[Mapping[str, Range | Choice | None]] = {"levels": None, "crowd": None}
     why_without: ClassVar[Mapping[str, str]] = {
         "seconds": (
             "each column needs its whole tree, so that no part of the work can be left out; lower levels, or without "

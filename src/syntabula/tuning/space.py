@@ -27,8 +27,8 @@ def declared_space(method: Synthesizer | type[Synthesizer]) -> dict[str, Range |
 
     Returns:
         By name: bins and how they are chosen, how the method trains, options of its other parts, and at the end those for
-        which the method tries something else than its part declares, as it does with a finite budget for some. The order
-        decides which values a seed tries.
+        which the method tries something else than its part declares, as it does for some with a finite budget, for others
+        without one, which a class has. The order decides which values a seed tries.
     """
     made = {f.name: f for f in fields(method)}
     prepared = default_of(made["preprocessing"]) if isinstance(method, type) else method.preprocessing
@@ -43,12 +43,14 @@ def declared_space(method: Synthesizer | type[Synthesizer]) -> dict[str, Range |
         space |= {n: tried for n, tried in declared.items() if n not in changed}
         otherwise |= {n: tried for n, tried in changed.items() if tried is not None}
     space |= otherwise
-    if not isinstance(method, type) and method.budget is not None and method.budget.currency != "none":
-        has = {option for options in method_options(method).values() for option in options}
-        for name, tried in method.tried_with_budget.items():
-            space.pop(name, None)
-            if tried is not None and name in has:
-                space[name] = tried
+    is_private = (
+        not isinstance(method, type) and method.budget is not None and method.budget.currency != "none"
+    )
+    has = {option for options in method_options(method).values() for option in options}
+    for name, tried in (method.tried_with_budget if is_private else method.tried_without_budget).items():
+        space.pop(name, None)
+        if tried is not None and name in has:
+            space[name] = tried
     return space
 
 
