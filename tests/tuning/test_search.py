@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -320,21 +321,26 @@ class TestTune:
         assert found.trials[2].reason == "ValueError"
         assert "2 failed, the first because: the bins are odd" in found.text()
 
-    def test_progress_tells_the_best_so_far(self, monkeypatch):
-        scores, told = {trial_job.DEFAULT: 0.5, 0: 0.3, 1: 0.4, 2: 0.2}, []
-        monkeypatch.setattr(
-            trial_job.Job, "repeat", lambda self, values, number, place: {"tvd-2": scores[number]}
-        )
+    def test_progress_tells_the_best_so_far_and_the_time_to_come_without_the_first_fit(self, monkeypatch):
+        """The first fit of a process imports libraries."""
+        scores, told, now = {trial_job.DEFAULT: 0.5, 0: 0.3, 1: 0.4, 2: 0.2}, [], [0.0]
 
-        search(trials=3, finalists=0, progress=lambda step, done: told.append(step))
+        def repeat(self, values, number, place):
+            now[0] += {trial_job.DEFAULT: 1000.0, 0: 40.0, 1: 80.0, 2: 5.0}[number]
+            return {"tvd-2": scores[number]}
 
+        monkeypatch.setattr(trial_job.Job, "repeat", repeat)
+        monkeypatch.setattr(trial_job, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+        found = search(trials=3, finalists=0, progress=lambda step, done: told.append(step))
+
+        assert told[1] == "at most 3 fits to come"
         assert [step for step in told if step.startswith("try")] == [
-            f"try options, best so far {best}" for best in (0.5, 0.3, 0.3)
+            "try options, best so far 0.5; at most 3 fits to come",
+            "try options, best so far 0.3; at most 2 fits to come, about 80 s if each takes as long as those so far",
+            "try options, best so far 0.3; at most 1 fit to come, about 60 s if each takes as long as those so far",
         ]
-        assert (
-            told[1]
-            == "at most 3 fits to come, about 0 s if each takes as long as that of the method as given"
-        )
+        assert (found.default.seconds, [trial.seconds for trial in found.trials]) == (1000, [40, 80, 5])
 
     def test_no_trial_starts_after_the_seconds_are_over(self):
         found = search(trials=50, seconds=1e-9)

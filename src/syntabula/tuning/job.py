@@ -25,7 +25,6 @@ from syntabula.table.raw import RawTable
 from syntabula.table.read import read
 from syntabula.table.schema.schema import Schema, SchemaSource, as_schema
 from syntabula.table.unit_rows import parted, units_of_rows, warn_of_shared_units
-from syntabula.tuning.import_seconds import ImportSeconds
 from syntabula.tuning.objective import Objective
 from syntabula.tuning.space import with_values
 
@@ -183,14 +182,14 @@ def begin(job: Job) -> None:
 
 
 def repeat(values: Mapping[str, Value], number: int, place: int) -> tuple[int, dict[str, float], float]:
-    """Try a set of options once in this process; return the place, the scores and the seconds without imports."""
+    """Try a set of options once in this process; return the place, the scores and the seconds."""
     assert _job is not None
     started = time.perf_counter()
-    with warnings.catch_warnings(), ImportSeconds() as imports:
+    with warnings.catch_warnings():
         # What a fit warns of concerns the release, and a search makes none.
         warnings.simplefilter("ignore")
         scores = _job.repeat(values, number, place)
-    return place, scores, time.perf_counter() - started - imports.seconds
+    return place, scores, time.perf_counter() - started
 
 
 @contextmanager

@@ -35,7 +35,7 @@ class Trial:
         state: "done"; "pruned" if it was given up after some of its repeats; "failed".
         value: The objective, a mean over repeats; NaN if it failed. Lower is better.
         scores: Score of each metric, a mean over repeats.
-        seconds: Time to fit, draw and score, without the imports of libraries, which the first fit of a process makes.
+        seconds: Time to fit, draw and score. The first fit of a process also imports libraries.
         reason: Why it failed; empty otherwise.
     """
 

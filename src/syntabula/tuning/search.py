@@ -170,7 +170,8 @@ class Search:
                     running[pool.submit(repeat, values, trial.number, 0)] = state
                 if not running:
                     break
-                self.report(f"try options, best so far {self._least(finished):.4g}", len(finished) / n_trials)
+                least, to_come = self._least(finished), self._to_come(n_trials, n_finalists, workers)
+                self.report(f"try options, best so far {least:.4g}; {to_come}", len(finished) / n_trials)
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     state = running.pop(future)
                     again = self._told(state, future)
@@ -183,12 +184,17 @@ class Search:
         self.report("done", 1.0)
 
     def _to_come(self, n_trials: int, n_finalists: int, workers: int) -> str:
-        """Return how many fits are left, and how long they take if each is as long as that of the method as given."""
+        """Return how many fits are left, and how long they take if each is as long as those so far."""
         trials = max(0, n_trials - len(self._finished()))
         n_fits = trials * self.job.repeats + (FITS * (min(n_finalists, n_trials) + 1) if n_finalists else 0)
-        seconds = n_fits * self._default().seconds / self.job.repeats / min(workers, max(1, n_fits))
+        several = f"at most {n_fits} fit{'' if n_fits == 1 else 's'} to come"
+        # The first fit of each process imports libraries, which can take longer than the rest of it.
+        timed = [t.seconds for t in (self._default(), *self._trials()) if t.state == "done"][workers:]
+        if not timed:
+            return several
+        seconds = n_fits * math.fsum(timed) / len(timed) / self.job.repeats / min(workers, max(1, n_fits))
         took = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-        return f"at most {n_fits} fits to come, about {took} if each takes as long as that of the method as given"
+        return f"{several}, about {took} if each takes as long as those so far"
 
     def _check_default(self) -> None:
         """Refuse a search whose objective has no value for the method as given, with which all others are compared."""
