@@ -82,11 +82,13 @@ class FitCost:
         memory_mb: Upper bound on the memory, the model included.
         seconds: Rough time on one core.
         most_seconds: The same where nearly all columns depend on each other; None where that hardly changes it.
+        most_exact_seconds: As `most_seconds`, where privacy is switched off; None where that hardly changes it.
     """
 
     memory_mb: float
     seconds: float
     most_seconds: float | None = None
+    most_exact_seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +106,7 @@ class PlannedFit:
         seconds_for: Number of records up to which `seconds` holds; more take longer in proportion, as more marginals are
             worth measuring. None if it does not depend on them.
         most_seconds: As `seconds`, where nearly all columns depend on each other; None where that hardly changes it.
+        most_exact_seconds: As `most_seconds`, where privacy is switched off; None where that hardly changes it.
     """
 
     cells: int
@@ -114,20 +117,22 @@ class PlannedFit:
     seconds: float | None = None
     seconds_for: int | None = None
     most_seconds: float | None = None
+    most_exact_seconds: float | None = None
 
     @property
     def cost(self) -> FitCost:
         """Memory and time with a graphical model of this many cells."""
         seconds = self.cells * _SECONDS_PER_MODEL_CELL if self.seconds is None else self.seconds
-        return FitCost(self.cells * _BYTES_PER_MODEL_CELL / 2**20, seconds, self.most_seconds)
+        memory_mb = self.cells * _BYTES_PER_MODEL_CELL / 2**20
+        return FitCost(memory_mb, seconds, self.most_seconds, self.most_exact_seconds)
 
     def for_records(self, n_records: int) -> PlannedFit:
         """Return the same fit with its time for a number of records."""
         if self.seconds is None or self.seconds_for is None or n_records <= self.seconds_for:
             return self
         times = n_records / self.seconds_for
-        most = None if self.most_seconds is None else self.most_seconds * times
-        return replace(self, seconds=self.seconds * times, most_seconds=most)
+        most, exact = (m and m * times for m in (self.most_seconds, self.most_exact_seconds))
+        return replace(self, seconds=self.seconds * times, most_seconds=most, most_exact_seconds=exact)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +186,8 @@ class PlannedStep:
     def most_seconds_at(self, epsilon: float) -> float:
         """Return the same where nearly all columns depend on each other."""
         cost = self.fit_cost
+        if math.isinf(epsilon):
+            return max(self.seconds_at(epsilon), cost.most_exact_seconds or 0.0)
         more = 0.0 if cost.most_seconds is None else max(cost.most_seconds - cost.seconds, 0.0)
         return (self.seconds + more) * self._growth(epsilon)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import tracemalloc
 from pathlib import Path
@@ -307,7 +308,7 @@ class TestColumnsThatAllDependOnEachOther:
     def test_a_wide_table_may_take_far_longer_and_the_plan_says_so(self) -> None:
         plan = st.AIM(epsilon=1).plan(self.of(60), 20_000)
 
-        assert plan.most_seconds > 10 * plan.seconds
+        assert plan.most_seconds > 3 * plan.seconds
         assert f"(up to {plan.most_seconds:,.0f} s where nearly all columns depend on each other)" in str(
             plan
         )
@@ -322,10 +323,18 @@ class TestColumnsThatAllDependOnEachOther:
         assert most(epsilon=5) > 4 * most()
         assert most(epsilon=0.25) < most() / 1.8
         assert most(n_rows=100_000) > 4 * most()
-        assert most(max_rounds=6) < most() / 10
+        assert most(max_rounds=6) < most() / 3
         assert most(max_model_mb=20) < most() / 3
 
-    def test_without_privacy_a_few_rounds_are_enough(self) -> None:
-        plan = st.AIM(epsilon=float("inf")).plan(self.of(60), 20_000)
+    def test_it_is_within_a_factor_of_two_of_what_such_tables_took(self) -> None:
+        """Processor seconds of 20,000 rows: five normal variables behind whole numbers and categories, measured once."""
+        took = {
+            1.0: {15: 6, 20: 17, 30: 34, 45: 46, 60: 88},
+            5.0: {15: 35, 30: 83},
+            math.inf: {15: 29, 20: 114, 30: 390},
+        }
+        for epsilon, of_columns in took.items():
+            for n_columns, seconds in of_columns.items():
+                plan = st.AIM(epsilon=epsilon).plan(self.of(n_columns), 20_000)
 
-        assert plan.most_seconds == pytest.approx(plan.seconds)
+                assert seconds / 2 < plan.most_seconds < 2 * seconds, (epsilon, n_columns)

@@ -41,9 +41,11 @@ MEASURE = "measure the chosen marginals"
 # At epsilon 1, for all rounds. Of wide tables, rounds grow with the columns, and beliefs in each with the candidates.
 _SECONDS_PER_COLUMN = 0.06
 _SECONDS_PER_COLUMN_AND_CANDIDATE = 2.4e-4
-_SECONDS_OF_LARGEST, _MOST_ROUNDS_PER_COLUMN = 7.8e-4, 4
-"""Time of a round by the square of the columns, where the model is at 80 MB and asked for all pairs, and how many rounds
-there are where all columns depend on each other: such tables of 30 and 60 columns took 81 and 725 s."""
+_SECONDS_OF_LARGEST, _MOST_ROUNDS_PER_COLUMN = 0.015, 2
+"""Time of a round by the columns, where the model is at 80 MB and asked for all pairs, and how many rounds there are
+where all columns depend on each other: such tables of 15, 20, 30, 45 and 60 columns took 6, 17, 34, 46 and 88 s."""
+_SECONDS_OF_EXACT = 0.01
+"""Time of all rounds by the cube of the columns where privacy is off: those of 15, 20 and 30 took 29, 114 and 390 s."""
 _RECORDS = 20_000
 """Records up to which these hold: more marginals of a longer table stand out from their noise."""
 
@@ -148,13 +150,14 @@ class Adaptive(Selector):
                 seconds=usual,
                 seconds_for=_RECORDS,
                 most_seconds=max(usual, self._most_seconds(len(domain), rounds)),
+                most_exact_seconds=_SECONDS_OF_EXACT * len(domain) ** 3 * self.max_model_mb / 80,
             )
             steps += [
                 PlannedStep(
                     name=CHOOSE,
                     share=rest - measured,
                     cells=sum(cells),
-                    fit=replace(fit, times=0, seconds=0.0, most_seconds=None),
+                    fit=replace(fit, times=0, seconds=0.0, most_seconds=None, most_exact_seconds=None),
                 ),
                 PlannedStep(
                     name=MEASURE,
@@ -170,7 +173,7 @@ class Adaptive(Selector):
     def _most_seconds(self, n_columns: int, rounds: int) -> float:
         """Return the time of all rounds where the model is soon at its largest."""
         rounds = min(rounds, _MOST_ROUNDS_PER_COLUMN * n_columns)
-        return rounds * _SECONDS_OF_LARGEST * n_columns**2 * self.max_model_mb / 80
+        return rounds * _SECONDS_OF_LARGEST * n_columns * self.max_model_mb / 80
 
     def select(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -208,8 +209,7 @@ def planned_fit(
         )
         if position == 0:
             seconds += n_columns * (_SECONDS_PER_READ_COLUMN + n_rows * _SECONDS_PER_READ_CELL)
-        # Without privacy marginals are measured in a few rounds, so that the model is seldom at its largest.
-        most = 0.0 if budget.currency == "none" else step.most_seconds_at(budget.epsilon)
+        most = step.most_seconds_at(math.inf if budget.currency == "none" else budget.epsilon)
         planned = PlanStep(
             name=step.name,
             share=float(share),
