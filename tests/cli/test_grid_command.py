@@ -55,6 +55,17 @@ def test_parts_of_methods_are_described_as_methods_are(run, name, title, option)
     assert "iterations" not in ran.out  # of the model pgm
 
 
+def test_an_option_of_two_parts_is_explained_in_each(run):
+    ran = run("methods", "argn")
+
+    assert ran.code == 0, ran.err
+    usual, _, noisy = ran.out.partition("Options of the training with noise, as a budget asks for")
+    assert "--option steps=null\n        At most so many batches; None for 30 passes" in usual
+    assert (
+        "--option steps=null\n        Exactly so many; None for 300 times the square root of epsilon" in noisy
+    )
+
+
 def test_the_options_of_a_pair_are_listed(run):
     ran = run("methods", *PAIR)
 

@@ -30,6 +30,14 @@ def test_every_option_is_explained() -> None:
         assert all(note.endswith(".") and "  " not in note for note in notes.values()), info.key
 
 
+def test_an_option_of_two_parts_is_explained_for_each() -> None:
+    notes = option_notes("argn")
+
+    assert notes["steps"].startswith("training: At most so many batches; None for 30 passes")
+    assert " noisy: Exactly so many; None for 300 times the square root of epsilon" in notes["steps"]
+    assert "training:" not in notes["batch"]
+
+
 def test_changed_options_make_parts_for_the_method() -> None:
     method = st.AIM(epsilon=2.0).with_options(max_rounds=3, iterations=50)
 

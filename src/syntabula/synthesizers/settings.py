@@ -244,15 +244,31 @@ def method_options(method: Any) -> dict[str, dict[str, Any]]:
 
 
 def option_notes(method: Any) -> dict[str, str]:
-    """Return what the options of a method's parts mean, by name, as their classes document them; see `method_options`."""
+    """Return what the options of a method's parts mean, by name, as their classes document them; see `method_options`.
+
+    An option of several parts, such as the `steps` with a budget and without one, has the notes of each.
+    """
+    by_name: dict[str, dict[str, str]] = {}
+    for part, notes in notes_of_parts(method).items():
+        for name, note in notes.items():
+            by_name.setdefault(name, {})[part] = note
+    return {
+        name: " ".join(f"{part}: {note}" for part, note in told.items())
+        if len({*told.values()}) > 1
+        else next(iter(told.values()))
+        for name, told in by_name.items()
+    }
+
+
+def notes_of_parts(method: Any) -> dict[str, dict[str, str]]:
+    """Return what the options of each part mean, by part and name; see `method_options`."""
     from syntabula._docstrings import attribute_notes
 
-    parts = parts_of(method)
-    notes: dict[str, str] = {}
+    parts, found = parts_of(method), {}
     for part, options in method_options(method).items():
         documented = attribute_notes(type(parts[part]))
-        notes |= {name: documented[name] for name in options if name in documented}
-    return notes
+        found[part] = {name: documented[name] for name in options if name in documented}
+    return found
 
 
 def with_options(method: MethodT, options: Mapping[str, Any]) -> MethodT:
