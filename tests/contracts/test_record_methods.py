@@ -13,7 +13,7 @@ import pytest
 from record_cases import CASES, QUICK_CASES, method, release, require_library, table
 
 import syntabula as st
-from syntabula.errors import BudgetError, ConditionWarning, MissingExtraError
+from syntabula.errors import BudgetError, ConditionWarning, MissingExtraError, ResourceError
 from syntabula.record_models import denoising
 from syntabula.record_models.layer_products import ExactLayers
 
@@ -96,6 +96,27 @@ class TestOddTables:
         assert len(made) == 50
         assert st.load(tmp_path / "x.syn").sample(50, seed=0).equals(made)
         assert made["size"].between(table()["size"].min(), table()["size"].max()).all()
+
+    def test_a_batch_far_beyond_the_table_takes_no_more_memory_than_its_rows(self, kind: str) -> None:
+        require_library(kind)
+        if kind not in TRAINED:
+            pytest.skip("has no batches")
+        schema = st.draft_schema(table())[0]
+        large = quick(kind, 1, allow_observed=True, memory_mb=60.0).with_options(batch=10**8)
+
+        learned = large.fit(table(50), schema)
+
+        assert len(learned.sample(5, seed=0)) == 5
+
+    def test_a_batch_that_memory_does_not_hold_is_named(self, kind: str) -> None:
+        require_library(kind)
+        if kind not in TRAINED:
+            pytest.skip("has no batches")
+        schema = st.draft_schema(table())[0]
+        little = quick(kind, 1, allow_observed=True, memory_mb=0.01).with_options(batch=300)
+
+        with pytest.raises(ResourceError, match=r"lower batch, which is 300, or raise memory_mb"):
+            little.fit(table(1_000), schema)
 
     def test_one_column(self, kind: str) -> None:
         require_library(kind)

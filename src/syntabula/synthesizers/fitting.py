@@ -86,12 +86,14 @@ def fit(
     With `judging`, part of the budget measures how good the model is.
     """
     enough(budget_of(method))
+    is_exact = budget_of(method).currency == "none"
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
         declared = learned_part(schema)
-        # Declared columns need their memory whatever domains are found for the others.
+        # Declared columns need their memory whatever domains are found for the others; without privacy, batches are
+        # as large as the table at most, which is opened below.
         if is_whole(declared) or any(c.is_learned for c in declared.columns.values()):
-            check_declared_memory(method, declared)
+            check_declared_memory(method, declared, 1 if is_exact else GUESSED_ROWS)
     if method.progress is not None:
         method.progress(_READ, 0.0)
     with opened(method, source, schema, judged=judging is not None) as table:
@@ -111,7 +113,7 @@ def fit(
 
             table = with_texts_read(table, schema)
             schema = whole_schema(table, schema)
-            check_declared_memory(method, learned_part(schema))
+            check_declared_memory(method, learned_part(schema), _planned_rows(table.n_rows, is_exact))
         elif schema is not None:
             schema.check_table(table)
         if isinstance(method.learner, TriedLearner):
@@ -127,7 +129,7 @@ def fit(
                 owned=not isinstance(source, RawTable),
                 judging=judging,
             )
-    if budget_of(method).currency != "none":
+    if not is_exact:
         return release
     from syntabula.table.files.quoted_cells import with_quotes
 
@@ -190,6 +192,9 @@ def fit_table(
     found = to_find(source, schema, computed)
     if found and units is None and not is_exact:
         tell_of_key_names(found)
+    planned_rows = _planned_rows(facts.n_rows, is_exact)
+    if is_exact and schema is not None and is_whole(schema):
+        check_declared_memory(method, schema, planned_rows)
     prepared = preparation_of(method, schema, found, types_found=types_found)
     ledger = _ledger(method, prepared, noise, declared, journal)
 
@@ -235,7 +240,7 @@ def fit_table(
     tell_of_found(codec.schema, found, is_exact=is_exact, has_units=units is not None)
     if not is_whole(schema) or any(prepared.parts.values()):
         # Found domains, and bins that follow from values, may take more codes than were planned for.
-        check_memory(method, codec, prepared)
+        check_memory(method, codec, prepared, planned_rows)
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.
     calendars = [name for name in prepared.lifts if name in codec.rhythms]
@@ -370,3 +375,8 @@ def _ledger(
 
         facts = run_facts(method, budget, noise, schema)
     return open_ledger(budget, journal, facts, resume=method.resume, unit=unit_of(schema))
+
+
+def _planned_rows(n_rows: int, is_exact: bool) -> int:
+    """Return by how many records the memory of a fit is judged: those that there are only where nothing is private."""
+    return min(max(n_rows, 1), GUESSED_ROWS) if is_exact else GUESSED_ROWS

@@ -167,19 +167,28 @@ def _planned_codec(method: Settings, table: TableFacts) -> tuple[Codec, Preparat
     return codec, prepared, spent
 
 
-def check_declared_memory(method: Settings, schema: Schema) -> None:
+def check_declared_memory(method: Settings, schema: Schema, n_rows: int = GUESSED_ROWS) -> None:
     """Raise ResourceError if the declared columns alone make a step exceed the method's memory limit."""
     if is_whole(schema):
-        method, _ = method.chosen_for(TableFacts(schema=schema, physical={}, n_rows=GUESSED_ROWS))
-    codec = guessed_codec(method, schema, GUESSED_ROWS)
-    check_memory(method, codec, preparation_of(method, schema, {}))
+        method, _ = method.chosen_for(TableFacts(schema=schema, physical={}, n_rows=n_rows))
+    codec = guessed_codec(method, schema, n_rows)
+    check_memory(method, codec, preparation_of(method, schema, {}), n_rows)
 
 
-def check_memory(method: Settings, codec: Codec, prepared: Preparation) -> None:
-    """Raise ResourceError if columns of these codes make a step exceed the method's memory limit."""
+def check_memory(method: Settings, codec: Codec, prepared: Preparation, n_rows: int = GUESSED_ROWS) -> None:
+    """Raise ResourceError if columns of these codes make a step exceed the method's memory limit.
+
+    Args:
+        method: The synthesizer to fit.
+        codec: The columns' codes.
+        prepared: How they are prepared.
+        n_rows: A public number of records; that of the table where nothing is private.
+    """
     with memory_alone():
-        plan = planned_fit(method, codec, prepared, GUESSED_ROWS)
-    plan.check(method.memory_mb, codec.domain)
+        plan = planned_fit(method, codec, prepared, n_rows)
+    is_exact = budget_of(method).currency == "none"
+    batch = getattr(getattr(method, "training", None), "batch", None) if is_exact else None
+    plan.check(method.memory_mb, codec.domain, batch=batch)
 
 
 def unit_of(schema: Schema | None) -> Unit:

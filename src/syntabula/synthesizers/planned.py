@@ -101,15 +101,22 @@ class Plan:
         several = sorted({*_ROWS_SHOWN, self.unit.rows})
         return {rows: standard_deviation(whole_count(self.budget, rows)) for rows in several}
 
-    def check(self, memory_mb: float, domain: Domain) -> None:
-        """Raise ResourceError, with numbers and remedies, if a step needs more memory than allowed."""
+    def check(self, memory_mb: float, domain: Domain, *, batch: int | None = None) -> None:
+        """Raise ResourceError, with numbers and remedies, if a step needs more memory than allowed.
+
+        Args:
+            memory_mb: What is allowed.
+            domain: Of the columns, of which the widest are named.
+            batch: Records in a batch of a training, if that could be lowered.
+        """
+        lower = "" if batch is None else f"lower batch, which is {batch:,}, "
         for step in self.steps:
             if step.memory_mb > memory_mb:
                 widest = sorted(domain.columns, key=domain.size, reverse=True)[:3]
                 sizes = ", ".join(f"{c!r} has {domain.size(c):,} codes" for c in widest)
                 raise ResourceError(
                     f"step {step.name!r} may need {above_limit(step.memory_mb, memory_mb)} ({sizes}); use "
-                    f"fewer bins, shorten or group the categories of these columns, or raise memory_mb"
+                    f"fewer bins, shorten or group the categories of these columns, {lower}or raise memory_mb"
                 )
 
     def __str__(self) -> str:
