@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +19,16 @@ _MOST_THREADS = 8
 """As each holds what it computes with in memory."""
 _KEPT = 31 << 20
 """Bytes, a little less than the largest block whose return glibc learns from."""
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_at_once(n: int) -> int:
+    """Return how many of n threads can compute at the same time."""
+    return min(n, processors())
 
 
 @contextmanager

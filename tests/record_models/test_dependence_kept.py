@@ -94,6 +94,20 @@ class TestWarning:
             warn_if_nothing_learned(apart, real, counts(real), 0.2, 100)
             warn_if_nothing_learned(model(table(seed=1)), real, counts(real), 0.2, None)
 
+    @pytest.mark.parametrize(
+        ("training", "longer"),
+        [
+            (Training(seconds=1e-6), "raise seconds, or take"),
+            (Training(seconds=1e-6, steps=900), "raise steps and seconds, or take"),
+        ],
+    )
+    def test_names_the_seconds_that_ended_a_training(self, training: Training, longer: str) -> None:
+        real = table()
+        frame = pd.DataFrame({c: real.column(c).astype(str) for c in DOMAIN.columns})
+
+        with pytest.warns(TrainingWarning, match=longer):
+            st.ARGN(epsilon=math.inf, seed=0, training=training).fit(frame)
+
     @pytest.mark.thorough
     def test_tells_of_a_training_that_stopped_at_its_marginals(self) -> None:
         real = table()

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from syntabula import _threads
 from syntabula.errors import ArgumentError, ReleaseFileError, TrainingError
 from syntabula.privacy.journal import Checkpoint
-from syntabula.record_models import loop
+from syntabula.record_models import loop, noisy_loop
 from syntabula.record_models.loop import Descent, Training, seconds_per_step, train
 from syntabula.record_models.noisy_loop import NoisyTraining
 
@@ -224,6 +225,36 @@ class TestTold:
 
     def test_a_step_is_timed_on_a_made_up_batch(self) -> None:
         assert 0 < seconds_per_step(Marginal, (4,), Training(), 8) < 60
+
+    @pytest.mark.parametrize(("threads", "seconds"), [(1, 1.0), (2, 0.5), (8, 0.5)])
+    def test_threads_beyond_the_processors_make_no_step_faster(
+        self, monkeypatch: pytest.MonkeyPatch, threads: int, seconds: float
+    ) -> None:
+        ticks = itertools.count()
+        monkeypatch.setattr(_threads, "processors", lambda: 2)
+        for module in (loop, noisy_loop):
+            monkeypatch.setattr(module, "process_time", lambda: float(next(ticks)))
+        training, noisy = Training(threads=threads), NoisyTraining()
+
+        exact = seconds_per_step(Marginal, (4,), training, 8)
+        summed_and_noise = noisy_loop.seconds_per_noisy_step(LookedUp, (4,), training, noisy, 8)
+
+        assert exact == seconds
+        assert summed_and_noise == 2 * seconds
+
+
+class LookedUp:
+    """Has a number for each code, of which the gradient of a single record is known."""
+
+    def __init__(self, device: Any, random: Any) -> None:
+        self._table = torch.zeros((4, 1), device=device)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"table": self._table}
+
+    def losses(self, records: Any, random: Any) -> Any:
+        return torch.nn.functional.embedding(records[:, 0], self._table).sum(1)
 
 
 class Two(Marginal):

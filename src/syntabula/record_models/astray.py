@@ -93,15 +93,29 @@ def check_not_astray(model: Model, start: OneWayStart, learning_rate: float) -> 
         )
 
 
-def warn_if_collapsed(model: Model, start: OneWayStart, learning_rate: float) -> bool:
+def raised(seconds: float | None, *, steps_given: bool) -> str:
+    """Return the options of a training that must be raised for it to go on for longer."""
+    if seconds is None:
+        return "steps"
+    return "steps and seconds" if steps_given else "seconds"
+
+
+def warn_if_collapsed(model: Model, start: OneWayStart, learning_rate: float, longer: str = "steps") -> bool:
     """Warn of a model, trained without noise and by losses that say nothing of it, that draws next to nothing known; say
-    whether there was a warning."""
+    whether there was a warning.
+
+    Args:
+        model: A trained one.
+        start: Holds the one-way marginals.
+        learning_rate: That it was trained at, for the warning.
+        longer: Options that would make the training longer.
+    """
     collapsed = is_astray(model, _expected_shares(start), farthest=_COLLAPSED)
     if collapsed:
         warn_caller(
             TrainingWarning(
                 "rows of the trained model have little in common with the table's one-way marginals; lower "
-                f"learning_rate, which is {learning_rate:g}, or raise steps"
+                f"learning_rate, which is {learning_rate:g}, or raise {longer}"
             )
         )
     return collapsed

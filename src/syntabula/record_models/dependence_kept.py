@@ -70,6 +70,7 @@ def warn_if_nothing_learned(
     counts: Mapping[str, FloatArray],
     learning_rate: float,
     steps: int | None,
+    longer: str = "steps",
 ) -> None:
     """Warn of a model whose columns are next to independent where the table's are not.
 
@@ -79,10 +80,11 @@ def warn_if_nothing_learned(
         counts: Records of each code of each column.
         learning_rate: That it was trained at, for the warning.
         steps: Most steps, if these were given.
+        longer: Options that would make the training longer.
     """
     if steps is not None and steps < _FEWEST_STEPS:
         return
-    _warn_if_lost(dependence_kept(model, table, counts), learning_rate)
+    _warn_if_lost(dependence_kept(model, table, counts), learning_rate, longer)
 
 
 def features_kept(
@@ -133,18 +135,19 @@ def warn_if_no_features_kept(
     counts: Mapping[str, FloatArray],
     learning_rate: float,
     steps: int,
+    longer: str = "steps",
 ) -> None:
     """Warn as `warn_if_nothing_learned` does, of a model that was trained towards mean features of the records."""
     if steps >= _FEWEST_OF_MEANS:
-        _warn_if_lost(features_kept(model, features, sums, counts), learning_rate)
+        _warn_if_lost(features_kept(model, features, sums, counts), learning_rate, longer)
 
 
-def _warn_if_lost(kept: float, learning_rate: float) -> None:
+def _warn_if_lost(kept: float, learning_rate: float, longer: str) -> None:
     if kept < _LEAST:
         warn_caller(
             TrainingWarning(
                 f"the trained model holds next to nothing of what columns tell of each other ({max(kept, 0.0):.0%} of "
-                f"the strongest dependence): lower learning_rate, which is {learning_rate:g}, raise steps, or take "
+                f"the strongest dependence): lower learning_rate, which is {learning_rate:g}, raise {longer}, or take "
                 "another method"
             )
         )

@@ -13,7 +13,7 @@ from syntabula.models.base import Model, check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.adamw import rate_of_steps
-from syntabula.record_models.astray import check_not_astray, unless_astray
+from syntabula.record_models.astray import check_not_astray, raised, unless_astray
 from syntabula.record_models.dependence_kept import warn_if_no_features_kept
 from syntabula.record_models.mean_embedding import TRAIN_GENERATOR, MeanEmbedding
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
@@ -92,5 +92,7 @@ class EmbeddingLearner:
             assert model is not None
             rate, steps = self.model.learning_rate, self.model.steps
             check_not_astray(model, start, rate)
-            warn_if_no_features_kept(model, features, sums.values, one_way_counts(merged), rate, steps)
+            longer = raised(self.model.seconds, steps_given=True)
+            counts = one_way_counts(merged)
+            warn_if_no_features_kept(model, features, sums.values, counts, rate, steps, longer)
         return start.restored(model), None

@@ -20,7 +20,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.training.prices import require_training
-from syntabula.record_models.astray import unless_astray, warn_if_collapsed
+from syntabula.record_models.astray import raised, unless_astray, warn_if_collapsed
 from syntabula.record_models.base import NoisyRecordModel, RecordModel, takes_noise
 from syntabula.record_models.dependence_kept import warn_if_nothing_learned
 from syntabula.record_models.loop import TRAIN, Training
@@ -147,10 +147,11 @@ class RecordLearner:
         model = self.model.with_texts(doors.texts).with_weekdays(doors.weekdays).with_checkpoints(records)
         trained = model.trained(doors.domain, one_way, records.table, self.training, progress, seed=self.seed)
         trained = trained.with_checkpoints(None)
-        rate = self.training.learning_rate
+        rate, steps = self.training.learning_rate, self.training.steps
+        longer = raised(self.training.seconds, steps_given=steps is not None)
         # Of an adversarial network nothing but its rows says what it learned.
-        if self.model.can_stop_early or not warn_if_collapsed(trained, start, rate):
-            warn_if_nothing_learned(trained, records.table, one_way, rate, self.training.steps)
+        if self.model.can_stop_early or not warn_if_collapsed(trained, start, rate, longer):
+            warn_if_nothing_learned(trained, records.table, one_way, rate, steps, longer)
         return trained
 
     @property

@@ -16,7 +16,7 @@ from syntabula._extras import require
 from syntabula._float32 import training_products
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
 from syntabula._spaces import Choice, Range, tunable
-from syntabula._threads import MOST_TRAINING_THREADS, training_threads
+from syntabula._threads import MOST_TRAINING_THREADS, threads_at_once, training_threads
 from syntabula.errors import TrainingError
 from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
@@ -382,7 +382,7 @@ def seconds_per_step(
     batch = batch if times_are_asked() else min(batch, TRIED_RECORDS)
     on_processor = device.type == "cpu"
     # What others do on the machine just now is not to be in it.
-    clock, share = (process_time, training.threads) if on_processor else (perf_counter, 1)
+    clock, share = (process_time, threads_at_once(training.threads)) if on_processor else (perf_counter, 1)
     with training_threads(training.threads), training.products(device):
         random = torch.Generator(device).manual_seed(0)
         network = make(device, random)

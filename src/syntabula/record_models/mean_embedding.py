@@ -14,7 +14,7 @@ import numpy as np
 from syntabula._arguments import count, near, normalise, positive, text, words
 from syntabula._planning import FitCost, Progress
 from syntabula._spaces import Choice, Range, tunable
-from syntabula._threads import MOST_TRAINING_THREADS, training_threads
+from syntabula._threads import MOST_TRAINING_THREADS, threads_at_once, training_threads
 from syntabula.errors import ArgumentError, TrainingError
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.fourier import FourierFeatures, draw_features
@@ -294,4 +294,4 @@ def _timed_step(model: MeanEmbedding, sizes: tuple[int, ...]) -> float:
             one_way, features, sums, sigma=1e-9, seed=0
         )
         taken.append(process_time() - began)
-    return max((taken[2] - taken[1]) / (4 * _TIMED_STEPS), 1e-6) / model.threads
+    return max((taken[2] - taken[1]) / (4 * _TIMED_STEPS), 1e-6) / threads_at_once(model.threads)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from syntabula._arguments import count, normalise, positive, real
 from syntabula._extras import require
 from syntabula._planning import TRIED_RECORDS, Progress, times_are_asked
-from syntabula._threads import training_threads
+from syntabula._threads import threads_at_once, training_threads
 from syntabula.errors import ReleaseFileError
 from syntabula.models.row_fitting import pick_device
 from syntabula.privacy.journal import Checkpoint
@@ -268,7 +268,7 @@ def seconds_per_noisy_step(
     device = pick_device(training.device)
     repeats = _TIMED_STEPS if times_are_asked() else 1
     on_processor = device.type == "cpu"
-    clock, share = (process_time, training.threads) if on_processor else (perf_counter, 1)
+    clock, share = (process_time, threads_at_once(training.threads)) if on_processor else (perf_counter, 1)
     # A step takes many records so many at a time.
     tried = min(batch, RECORDS_AT_ONCE if times_are_asked() else TRIED_RECORDS)
     with training_threads(training.threads):
