@@ -9,7 +9,14 @@ import pytest
 
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.record_models.generated_rows import independent_rows, rows_at
-from syntabula.record_models.population import ComparedColumns, Population, believed, nearness_of, varied
+from syntabula.record_models.population import (
+    ComparedColumns,
+    Population,
+    believed,
+    nearness_of,
+    row_keys,
+    varied,
+)
 
 DOMAIN = Domain(("a", "b", "c"), (10, 3, 2), frozenset({"a"}))
 SHARES = {"a": np.arange(1, 11) / 55, "b": np.array([0.7, 0.2, 0.1]), "c": np.array([0.4, 0.6])}
@@ -141,3 +148,17 @@ def test_rows_are_near_by_rank_and_by_equal_codes() -> None:
 
     assert near.nearest(rows, asked).tolist() == [0, 1, 2, 0]
     assert rows_at(rows, near.nearest(rows, asked)).n_rows == 4
+
+
+class TestRowKeys:
+    def test_are_equal_for_equal_rows_alone_however_many_cells_there_are(self) -> None:
+        rng = np.random.default_rng(0)
+        sizes = (3, 2**31, 5, 2**31, 7, 2**20)
+        # Few of the codes are drawn, so that many rows are alike.
+        codes = [rng.choice([0, 1, size - 1], 400).astype(np.uint32) for size in sizes]
+
+        keys = row_keys(codes, sizes)
+
+        rows = np.unique(np.stack(codes, 1), axis=0, return_inverse=True)[1].ravel()
+        assert np.array_equal(keys[:, None] == keys, rows[:, None] == rows)
+        assert keys.min() >= 0

@@ -84,7 +84,7 @@ def test_options_are_listed_and_wrong_ones_refused() -> None:
 def test_a_limit_of_seconds_leaves_rounds_out_before_any_is_paid_for() -> None:
     even = st.Preprocessing(discretizer="uniform")
     whole = method(bins=10, preprocessing=even)
-    limited = whole.with_options(seconds=0.0035)
+    limited = whole.with_options(seconds=0.0064)
 
     privacy = limited.fit(table(500), SCHEMA).privacy
 

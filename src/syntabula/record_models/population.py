@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.marginals.domain import Domain, EncodedTable
+from syntabula.marginals.domain import Codes, Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.nearness import Nearness
 from syntabula.models.row_set import RowSet
@@ -33,6 +33,7 @@ Shares = Mapping[str, FloatArray]
 _RAKINGS = 5
 _UNLIKE = 1 / 3
 _LEAST_KEPT = 0.05
+_MOST_KEYS = 2**62
 
 
 def nearness_of(domain: Domain, shares: Shares, columns: Sequence[str]) -> Nearness:
@@ -141,8 +142,8 @@ class Population:
     def asked(self, columns: Sequence[str], most: int, rng: np.random.Generator) -> EncodedTable:
         """Return some of the rows, in random order, no two of which are alike in all of some columns."""
         mixed = rows_at(self.rows, rng.permutation(self.rows.n_rows))
-        codes = np.stack([mixed.column(c).astype(np.int64) for c in columns], 1)
-        firsts = np.unique(codes, axis=0, return_index=True)[1]
+        keys = row_keys([mixed.column(c) for c in columns], [mixed.domain.size(c) for c in columns])
+        firsts = np.unique(keys, return_index=True)[1]
         return rows_at(mixed, np.sort(firsts)[:most])
 
     def told(
@@ -187,6 +188,23 @@ class Population:
         columns = [(codes, shares[c]) for c, codes in zip(self.rows.domain, self.rows.codes, strict=True)]
         even = np.full(self.rows.n_rows, 1 / self.rows.n_rows)
         return raked_to(even, [*votes[::-1], *columns[::-1]], times=_RAKINGS)
+
+
+def row_keys(codes: Sequence[Codes], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return numbers [n] that are equal for rows alike in all columns, and for no others.
+
+    Args:
+        codes: Of each column [n], at least one.
+        sizes: Number of codes of each.
+    """
+    keys, cells = codes[0].astype(np.int64), sizes[0]
+    for column, size in zip(codes[1:], sizes[1:], strict=True):
+        if cells * size > _MOST_KEYS:
+            # Numbered anew, as there are no more of them than rows.
+            found, keys = np.unique(keys, return_inverse=True)
+            cells = found.size
+        keys, cells = keys * size + column.astype(np.int64), cells * size
+    return keys
 
 
 def believed(expected: FloatArray, votes: FloatArray, deviation: float | FloatArray) -> FloatArray:
