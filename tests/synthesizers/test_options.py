@@ -36,6 +36,9 @@ def test_an_option_of_two_parts_is_explained_for_each() -> None:
     assert notes["steps"].startswith("training: At most so many batches; None for 30 passes")
     assert " noisy: Exactly so many; None for 300 times the square root of epsilon" in notes["steps"]
     assert "training:" not in notes["batch"]
+    assert option_notes("argn", part="noisy")["steps"].startswith("Exactly so many")
+    with pytest.raises(ArgumentError, match="part must be one of 'model', 'training', 'noisy', or None"):
+        option_notes("argn", part="noise")
 
 
 def test_changed_options_make_parts_for_the_method() -> None:

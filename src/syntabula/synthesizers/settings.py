@@ -243,25 +243,36 @@ def method_options(method: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def option_notes(method: Any) -> dict[str, str]:
+def option_notes(method: Any, *, part: str | None = None) -> dict[str, str]:
     """Return what the options of a method's parts mean, by name, as their classes document them; see `method_options`.
 
-    An option of several parts, such as the `steps` with a budget and without one, has the notes of each.
+    Args:
+        method: As for `method_options`.
+        part: One of its parts, such as "training"; None for all. An option of several, such as the `steps` with a
+            budget and without one, then has the notes of each.
+
+    Raises:
+        ArgumentError: If there is no such method, or it has no such part.
     """
+    notes = _notes_of_parts(method)
+    if part is not None:
+        if part not in notes:
+            raise ArgumentError(f"part must be one of {', '.join(map(repr, notes))}, or None; got {part!r}")
+        return notes[part]
     by_name: dict[str, dict[str, str]] = {}
-    for part, notes in notes_of_parts(method).items():
-        for name, note in notes.items():
-            by_name.setdefault(name, {})[part] = note
+    for named, told in notes.items():
+        for name, note in told.items():
+            by_name.setdefault(name, {})[named] = note
     return {
-        name: " ".join(f"{part}: {note}" for part, note in told.items())
+        name: " ".join(f"{named}: {note}" for named, note in told.items())
         if len({*told.values()}) > 1
         else next(iter(told.values()))
         for name, told in by_name.items()
     }
 
 
-def notes_of_parts(method: Any) -> dict[str, dict[str, str]]:
-    """Return what the options of each part mean, by part and name; see `method_options`."""
+def _notes_of_parts(method: Any) -> dict[str, dict[str, str]]:
+    """Return what the options of each part mean, by part and name."""
     from syntabula._docstrings import attribute_notes
 
     parts, found = parts_of(method), {}

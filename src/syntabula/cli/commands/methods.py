@@ -96,23 +96,20 @@ def _describe_pair(console: Console, selector: str, model: str) -> None:
 
 
 def _show(console: Console, key: str, title: str, kind: Any, *, only: str | None = None) -> None:
-    from syntabula import method_options
-    from syntabula.synthesizers.settings import notes_of_parts
+    from syntabula import method_options, option_notes
     from syntabula.table.schema.plain_yaml import write_yaml
     from syntabula.tuning.space import declared_space, plain_space
 
-    parts, notes = method_options(kind), notes_of_parts(kind)
-    parts = {part: named for part, named in parts.items() if only in (None, part)}
+    parts = {part: named for part, named in method_options(kind).items() if only in (None, part)}
     lines = [title]
     for part, named in parts.items():
         if named:
             called = "training with noise, as a budget asks for" if part == "noisy" else part
             lines += ["", f"Options of the {called}, with their defaults:"]
+        notes = option_notes(kind, part=part)
         for name, value in named.items():
             lines.append(f"  --option {name}={_shown(value)}")
-            lines += wrap(
-                notes[part].get(name, ""), width=100, initial_indent=_INDENT, subsequent_indent=_INDENT
-            )
+            lines += wrap(notes.get(name, ""), width=100, initial_indent=_INDENT, subsequent_indent=_INDENT)
     space = declared_space(kind)
     if only is not None:
         space = {name: tried for name, tried in space.items() if name in parts[only]}
