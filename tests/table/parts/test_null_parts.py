@@ -163,6 +163,14 @@ class TestNumbersOfSeveralTypes:
 
         assert one.equals(two)
 
+    def test_one_long_integer_ends_no_fit_of_folders_and_datasets(self, tmp_path: Path) -> None:
+        # Whether a private fit ends must not depend on a single cell.
+        for name, last in (("short", 7), ("long", 2**53 + 1)):
+            cells = pa.array([*range(N - 1), last])
+            folder = written(tmp_path / name, table(cells), table(pa.array([5.0] * N)))
+            of_folder, of_dataset = drawn(folder, 5.0), drawn(datasets.dataset(folder), 5.0)
+            assert of_dataset.column("x").to_pylist() == of_folder["x"].tolist()
+
     def test_a_dataset_whose_type_was_given_keeps_it(self, tmp_path: Path) -> None:
         folder = written(tmp_path / "d", *map(table, (pa.array(self.WHOLE), pa.array(self.HALVES))))
         given = pa.schema([("x", pa.float32()), ("other", pa.string())])

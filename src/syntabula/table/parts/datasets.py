@@ -17,7 +17,8 @@ def united(dataset: Any) -> Any:
     """Return a dataset in which a column has a type that holds what all files store.
 
     A file without any value of a column may store it as null, and one without a missing value as integers what others
-    store as floats, and pyarrow takes the types of the first file. A type that the dataset was given is kept.
+    store as floats, and pyarrow takes the types of the first file. A type that the dataset was given is kept,
+    if it is not that of the first file.
 
     Raises:
         DataError: If a file lacks a column, which pyarrow would fill with missing cells, or other files store a column
@@ -76,9 +77,7 @@ def batches_of(dataset: Any, names: list[str] | None) -> Iterable[Any]:
     arrow = require("pyarrow", "arrow")
     yield dataset.schema.empty_table()
     try:
-        yield from dataset.to_batches(
-            columns=names, batch_size=ROWS_AT_ONCE, batch_readahead=1, use_threads=False
-        )
+        yield from _batches(dataset, names)
     except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError):
         read = dataset.schema.names if names is None else names
         others = [
@@ -93,6 +92,31 @@ def batches_of(dataset: Any, names: list[str] | None) -> Iterable[Any]:
             raise
         # The message of the library may show a cell.
         raise DataError(_different(dataset, others)) from None
+
+
+def _batches(dataset: Any, names: list[str] | None) -> Iterator[Any]:
+    """Yield the records; integers that the dataset has as floats are rounded, as in folders.
+
+    Pyarrow refuses those above 2^53, so that a single cell would decide whether a table is learned.
+    """
+    arrow = require("pyarrow", "arrow")
+    reading = {"columns": names, "batch_size": ROWS_AT_ONCE, "batch_readahead": 1, "use_threads": False}
+    fragments = _fragments(dataset)
+    if fragments is None:
+        yield from dataset.to_batches(**reading)
+        return
+    for fragment in fragments:
+        schema, stored = dataset.schema, fragment.physical_schema
+        for place, field in enumerate(schema):
+            found = stored.field(field.name).type if field.name in stored.names else None
+            if found is not None and arrow.types.is_floating(field.type) and arrow.types.is_integer(found):
+                schema = schema.set(place, field.with_type(found))
+        if schema.equals(dataset.schema):
+            yield from fragment.to_batches(schema=schema, **reading)
+            continue
+        for batch in fragment.to_batches(schema=schema, **reading):
+            wanted = arrow.schema([dataset.schema.field(name) for name in batch.schema.names])
+            yield arrow.Table.from_batches([batch]).cast(wanted, safe=False)
 
 
 def _check_names(dataset: Any) -> None:
