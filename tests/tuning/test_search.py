@@ -342,6 +342,24 @@ class TestTune:
         ]
         assert (found.default.seconds, [trial.seconds for trial in found.trials]) == (1000, [40, 80, 5])
 
+    def test_a_resumed_search_leaves_out_the_first_fit_of_its_own_processes_too(self, monkeypatch, tmp_path):
+        told, now = [], [0.0]
+
+        def repeat(self, values, number, place):
+            now[0] += {trial_job.DEFAULT: 1000.0, 0: 40.0, 1: 900.0, 2: 20.0}[number]
+            return {"tvd-2": 0.5}
+
+        monkeypatch.setattr(trial_job.Job, "repeat", repeat)
+        monkeypatch.setattr(trial_job, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+        storage = tmp_path / "search.log"
+
+        search(trials=1, finalists=0, storage=storage)
+        search(trials=3, finalists=0, storage=storage, progress=lambda step, done: told.append(step))
+
+        times = [step.partition("to come")[2] for step in told if "to come" in step]
+        assert times[-1] == ", about 40 s if each takes as long as those so far"
+        assert {*times[:-1]} == {", about 80 s if each takes as long as those so far"}
+
     def test_no_trial_starts_after_the_seconds_are_over(self):
         found = search(trials=50, seconds=1e-9)
 

@@ -149,6 +149,7 @@ class Search:
     def run(self, n_trials: int, n_finalists: int, workers: int, seconds: float | None) -> None:
         """Try the method as it is given, then sets of options until there are as many as asked for, then the finals."""
         started = time.monotonic()
+        earlier = len(self._timed()) if "default" in self.study.user_attrs else 0
         stale = [t for t in self.study.get_trials(deepcopy=False) if not t.state.is_finished()]
         with pool_of(self.job, workers) as pool:
             if "default" not in self.study.user_attrs:
@@ -158,7 +159,7 @@ class Search:
                 every = [scores, *(m[1] for m in more)]
                 self.study.set_user_attr("default", [mean_scores(every), used + sum(m[2] for m in more)])
             self._check_default()
-            self.report(self._to_come(n_trials, n_finalists, workers), 0.0)
+            self.report(self._to_come(n_trials, n_finalists, workers, earlier), 0.0)
             running: dict[Future[Any], _Running] = {}
             while True:
                 finished = self._finished()
@@ -170,8 +171,9 @@ class Search:
                     running[pool.submit(repeat, values, trial.number, 0)] = state
                 if not running:
                     break
-                least, to_come = self._least(finished), self._to_come(n_trials, n_finalists, workers)
-                self.report(f"try options, best so far {least:.4g}; {to_come}", len(finished) / n_trials)
+                to_come = self._to_come(n_trials, n_finalists, workers, earlier)
+                told = f"try options, best so far {self._least(finished):.4g}; {to_come}"
+                self.report(told, len(finished) / n_trials)
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     state = running.pop(future)
                     again = self._told(state, future)
@@ -183,13 +185,21 @@ class Search:
                 finals.play(self._finalists(n_finalists), pool, workers, self.report)
         self.report("done", 1.0)
 
-    def _to_come(self, n_trials: int, n_finalists: int, workers: int) -> str:
-        """Return how many fits are left, and how long they take if each is as long as those so far."""
+    def _timed(self) -> list[float]:
+        """Return the seconds of the method as given and of each trial that is done."""
+        return [t.seconds for t in (self._default(), *self._trials()) if t.state == "done"]
+
+    def _to_come(self, n_trials: int, n_finalists: int, workers: int, earlier: int) -> str:
+        """Return how many fits are left, and how long they take if each is as long as those so far.
+
+        The first `earlier` of those were timed before this run.
+        """
         trials = max(0, n_trials - len(self._finished()))
         n_fits = trials * self.job.repeats + (FITS * (min(n_finalists, n_trials) + 1) if n_finalists else 0)
         several = f"at most {n_fits} fit{'' if n_fits == 1 else 's'} to come"
+        every = self._timed()
         # The first fit of each process imports libraries, which can take longer than the rest of it.
-        timed = [t.seconds for t in (self._default(), *self._trials()) if t.state == "done"][workers:]
+        timed = every[workers:earlier] + every[earlier + workers :]
         if not timed:
             return several
         seconds = n_fits * math.fsum(timed) / len(timed) / self.job.repeats / min(workers, max(1, n_fits))

@@ -11,9 +11,11 @@ import pytest
 
 from syntabula.errors import DataError
 from syntabula.table.files.cell_kinds import CELL_KINDS
-from syntabula.table.files.delimited import delimited_file, is_delimited
+from syntabula.table.files.delimited import delimited_file, is_delimited, read_delimited
 from syntabula.table.frames.object_columns import to_objects
 from syntabula.table.raw import PhysicalType
+from syntabula.table.schema.columns import Numeric
+from syntabula.table.schema.schema import Schema
 
 CELLS = {
     "true": "true or false",
@@ -176,6 +178,24 @@ class TestCellKinds:
 
         assert found == {"a": ["text", "whole", "whole"], "b": ["day", "text"], "c": []}
         assert later == {"a": ["text", "whole"], "b": ["day"], "c": []}
+
+
+class TestManyColumns:
+    """More columns than one query has."""
+
+    def test_are_read_in_their_order_with_and_without_a_schema(self, tmp_path: Path) -> None:
+        names = [f"x{i}" for i in range(150)]
+        lines = [",".join(f"{i + row}{'.5' * (i % 3 == 0)}" for i in range(150)) for row in range(3)]
+        (tmp_path / "t.csv").write_text("\n".join([",".join(names), *lines]) + "\n", encoding="utf-8")
+        numbers = {n: Numeric(0, 1000, integer=bool(i % 3)) for i, n in enumerate(names)}
+
+        for schema in (None, Schema(numbers), Schema(dict([*numbers.items()][100:]), others="find")):
+            columns, n_rows, _ = read_delimited(str(tmp_path / "t.csv"), "none", None, schema)
+
+            assert ([*columns], n_rows) == (names, 3)
+            for i, column in enumerate(columns.values()):
+                assert column.physical.kind == ("integer" if i % 3 else "float")
+                assert column.values.tolist() == [i + row + 0.5 * (i % 3 == 0) for row in range(3)]
 
 
 class TestTyped:

@@ -178,22 +178,21 @@ def _held_texts(
     n_columns = min(max(1, _TEXTS_AT_ONCE // max(n_rows, 1)), _MOST_COLUMNS)
     held: list[int] = []
     n_texts = 0
-    try:
-        for begin in range(0, len(places), n_columns):
-            some = places[begin : begin + n_columns]
-            texts = " UNION ALL ".join(
-                f"SELECT {i} AS i, c, count(*) AS n FROM (SELECT c{i} AS c FROM written {limit}) GROUP BY c"
-                for i in some
-            )
-            if not held:
-                database.execute("CREATE OR REPLACE TEMP TABLE texts (i INTEGER, c VARCHAR, n BIGINT)")
-            n_texts += database.execute(f"INSERT INTO texts {texts}").fetchall()[0][0]
-            held += some
-            if n_texts > _TEXTS_AT_ONCE or begin + n_columns >= len(places):
-                yield held
-                held, n_texts = [], 0
-    finally:
-        database.execute("DROP TABLE IF EXISTS texts")
+    for begin in range(0, len(places), n_columns):
+        some = places[begin : begin + n_columns]
+        texts = " UNION ALL ".join(
+            f"SELECT {i} AS i, c, count(*) AS n FROM (SELECT c{i} AS c FROM written {limit}) GROUP BY c"
+            for i in some
+        )
+        if not held:
+            database.execute("CREATE OR REPLACE TEMP TABLE texts (i INTEGER, c VARCHAR, n BIGINT)")
+        n_texts += database.execute(f"INSERT INTO texts {texts}").fetchall()[0][0]
+        held += some
+        if n_texts > _TEXTS_AT_ONCE or begin + n_columns >= len(places):
+            yield held
+            held, n_texts = [], 0
+    # A query that breaks ends the connection, and the table with it.
+    database.execute("DROP TABLE IF EXISTS texts")
 
 
 def _is_form(form: PhysicalType | None, kind: str) -> bool:
