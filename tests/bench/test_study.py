@@ -10,6 +10,7 @@ import yaml
 
 from syntabula.bench import Binning, Candidate, Figure, Study, find_study, read_study
 from syntabula.bench.cell import Cell
+from syntabula.bench.papers.tab_bench import both_settings
 from syntabula.bench.study import study_of
 from syntabula.bench.tasks import TASKS
 from syntabula.errors import ArgumentError, BudgetError, SyntabulaError
@@ -322,6 +323,24 @@ class TestCells:
             Candidate(method="rap++", preset="tab_bench").with_settings("bank", 1.0).options["n_thresholds"]
             == 2_000_000
         )
+
+    def test_dp_merf_is_told_the_label_of_a_table_that_has_one(self) -> None:
+        rows = both_settings(("dp-merf", "mst"), "tab_bench", ("mst",))
+
+        found = {
+            (row.label, dataset): row.with_settings(dataset, 1.0).options.get("label")
+            for row in rows
+            for dataset in ("bank@1000", "gauss10")
+        }
+
+        assert found == {
+            ("dp-merf", "bank@1000"): "y",
+            ("dp-merf", "gauss10"): None,
+            ("dp-merf (tab_bench)", "bank@1000"): "y",
+            ("dp-merf (tab_bench)", "gauss10"): None,
+            ("mst", "bank@1000"): None,
+            ("mst", "gauss10"): None,
+        }
 
 
 class TestQuick:

@@ -1,4 +1,4 @@
-"""Hyper-parameters of the papers, as options of our parts; they may depend on the table and on the budget.
+"""What the papers tell a method, as options of our parts; it may depend on the table and on the budget.
 
 Only what an option of ours can say is here. The papers' code and tables differ in places; the printed tables count.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from syntabula._arguments import near
+from syntabula.bench.table_source import label_of
 from syntabula.errors import ArgumentError
 
 Options = Mapping[str, Any]
@@ -26,7 +27,6 @@ _STEPS_OF_PROJECTION = (100, 170, 160, 280, 420)
 
 def _tab_bench(method: str, dataset: str, epsilon: float) -> Options:
     """Chen, Li, Gong, McKenna, Wang, tab_bench, tables 3 to 14; settings by table are those of bank for others."""
-    del epsilon
     table = dataset.partition("@")[0]
     place = _PLACE.get(_SAME_PLACE.get(table, table), 2)
     selector, _, model = method.partition("+")
@@ -41,7 +41,7 @@ def _tab_bench(method: str, dataset: str, epsilon: float) -> Options:
             },
             "rap++": {"chosen_per_round": 5, "n_thresholds": 2_000_000, "learning_rate": 3e-3},
             "gem": {"n_rows": 1024, "learning_rate": 1e-3, "iterations": 500, "rounds_per_column": 5},
-            "dp-merf": {"features": 2000, "learning_rate": 1e-2},
+            "dp-merf": {"features": 2000, "learning_rate": 1e-2, **_label(method, dataset, epsilon)},
         }  # fmt: skip
         return whole.get(method, {})
     rounds = {"rounds_per_column": _ROUNDS_OF_RAP[place] / _COLUMNS[place], "chosen_per_round": 3}
@@ -75,9 +75,17 @@ def _margnet(method: str, dataset: str, epsilon: float) -> Options:
     return shared if method == "margnet-s" else {**shared, "rounds_per_column": 16}
 
 
+def _label(method: str, dataset: str, epsilon: float) -> Options:
+    """Our settings, and the table's label for a method that may be told it: the papers tie DP-MERF's features to it."""
+    del epsilon
+    label = label_of(dataset) if method == "dp-merf" else None
+    return {} if label is None else {"label": label}
+
+
 PRESETS: Mapping[str, Callable[[str, str, float], Options]] = {
     "tab_bench": _tab_bench,
     "margnet": _margnet,
+    "label": _label,
 }
 
 

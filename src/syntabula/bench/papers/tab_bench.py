@@ -44,10 +44,13 @@ _STAND_INS = (
 
 
 def both_settings(methods: Sequence[str], preset: str, same: Sequence[str] = ()) -> tuple[Candidate, ...]:
-    """Return every method with our settings and with those of a paper, unless they are the same."""
+    """Return every method with our settings and with those of a paper, unless they are the same.
+
+    Both tell DP-MERF which column is the label, as the papers do.
+    """
     rows = []
     for method in methods:
-        rows.append(Candidate(method=method))
+        rows.append(Candidate(method=method, preset="label" if method == "dp-merf" else "", label=method))
         if method not in same and method not in ("SELF", "HALF", "HISTOGRAM", "BINS"):
             rows.append(Candidate(method=method, preset=preset))
     return tuple(rows)
