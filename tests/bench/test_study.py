@@ -324,23 +324,28 @@ class TestCells:
             == 2_000_000
         )
 
-    def test_dp_merf_is_told_the_label_of_a_table_that_has_one(self) -> None:
-        rows = both_settings(("dp-merf", "mst"), "tab_bench", ("mst",))
+    def test_methods_that_the_papers_tell_the_label_are_told_it(self) -> None:
+        rows = both_settings(("dp-merf", "rap++", "mst"), "tab_bench", ("mst",))
 
-        found = {
-            (row.label, dataset): row.with_settings(dataset, 1.0).options.get("label")
+        found = [
+            (row.label, dataset, options.get("label"), options.get("crossed_with"))
             for row in rows
             for dataset in ("bank@1000", "gauss10")
-        }
+            for options in (row.with_settings(dataset, 1.0).options,)
+        ]
 
-        assert found == {
-            ("dp-merf", "bank@1000"): "y",
-            ("dp-merf", "gauss10"): None,
-            ("dp-merf (tab_bench)", "bank@1000"): "y",
-            ("dp-merf (tab_bench)", "gauss10"): None,
-            ("mst", "bank@1000"): None,
-            ("mst", "gauss10"): None,
-        }
+        assert found == [
+            ("dp-merf", "bank@1000", "y", None),
+            ("dp-merf", "gauss10", None, None),
+            ("dp-merf (tab_bench)", "bank@1000", "y", None),
+            ("dp-merf (tab_bench)", "gauss10", None, None),
+            ("rap++", "bank@1000", None, "y"),
+            ("rap++", "gauss10", None, None),
+            ("rap++ (tab_bench)", "bank@1000", None, "y"),
+            ("rap++ (tab_bench)", "gauss10", None, None),
+            ("mst", "bank@1000", None, None),
+            ("mst", "gauss10", None, None),
+        ]
 
 
 class TestQuick:

@@ -14,6 +14,9 @@ from syntabula.errors import ArgumentError
 
 Options = Mapping[str, Any]
 
+TOLD_LABEL = {"dp-merf": "label", "rap++": "crossed_with"}
+"""Methods that the papers tell which column is the label, and the option that says so."""
+
 _PLACE = {"acsincome": 0, "acsemploy": 1, "bank": 2, "higgs_small": 3, "loan": 4}
 _SAME_PLACE = {
     "acs_income_alabama": "acsincome", "acs_employ_alabama": "acsemploy", "higgs_small_part": "higgs_small",
@@ -39,7 +42,10 @@ def _tab_bench(method: str, dataset: str, epsilon: float) -> Options:
                 "theta": 6.0, "candidates": 400, "iterations": 3000, "size_penalty": 1e-8, "max_columns": 6,
                 "max_clique_cells": 1e7,
             },
-            "rap++": {"chosen_per_round": 5, "n_thresholds": 2_000_000, "learning_rate": 3e-3},
+            "rap++": {
+                "chosen_per_round": 5, "n_thresholds": 2_000_000, "learning_rate": 3e-3,
+                **_label(method, dataset, epsilon),
+            },
             "gem": {"n_rows": 1024, "learning_rate": 1e-3, "iterations": 500, "rounds_per_column": 5},
             "dp-merf": {"features": 2000, "learning_rate": 1e-2, **_label(method, dataset, epsilon)},
         }  # fmt: skip
@@ -76,10 +82,10 @@ def _margnet(method: str, dataset: str, epsilon: float) -> Options:
 
 
 def _label(method: str, dataset: str, epsilon: float) -> Options:
-    """Our settings, and the table's label for a method that may be told it: the papers tie DP-MERF's features to it."""
+    """Our settings, and the table's label for a method that may be told it, as the papers' code tells these."""
     del epsilon
-    label = label_of(dataset) if method == "dp-merf" else None
-    return {} if label is None else {"label": label}
+    option, label = TOLD_LABEL.get(method), label_of(dataset)
+    return {} if option is None or label is None else {option: label}
 
 
 PRESETS: Mapping[str, Callable[[str, str, float], Options]] = {

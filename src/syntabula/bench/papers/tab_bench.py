@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from syntabula.bench.candidate import Binning, Candidate
 from syntabula.bench.collection import Listed, NotRun
+from syntabula.bench.presets import TOLD_LABEL
 from syntabula.bench.study import Study
 from syntabula.bench.study_fields import Figure, Reported
 
@@ -46,11 +47,11 @@ _STAND_INS = (
 def both_settings(methods: Sequence[str], preset: str, same: Sequence[str] = ()) -> tuple[Candidate, ...]:
     """Return every method with our settings and with those of a paper, unless they are the same.
 
-    Both tell DP-MERF which column is the label, as the papers do.
+    Both tell a method the label of a table where the papers' code does.
     """
     rows = []
     for method in methods:
-        rows.append(Candidate(method=method, preset="label" if method == "dp-merf" else "", label=method))
+        rows.append(Candidate(method=method, preset="label" if method in TOLD_LABEL else "", label=method))
         if method not in same and method not in ("SELF", "HALF", "HISTOGRAM", "BINS"):
             rows.append(Candidate(method=method, preset=preset))
     return tuple(rows)
