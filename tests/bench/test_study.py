@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -12,6 +13,7 @@ from syntabula.bench import Binning, Candidate, Figure, Study, find_study, read_
 from syntabula.bench.cell import Cell
 from syntabula.bench.papers.tab_bench import both_settings
 from syntabula.bench.study import study_of
+from syntabula.bench.table_source import CODED_ADULT, label_of, load_table
 from syntabula.bench.tasks import TASKS
 from syntabula.errors import ArgumentError, BudgetError, SyntabulaError
 
@@ -346,6 +348,19 @@ class TestCells:
             ("mst", "bank@1000", None, None),
             ("mst", "gauss10", None, None),
         ]
+
+
+def test_the_label_of_the_coded_adult_is_one_of_its_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data" / "adult"
+    folder.mkdir(parents=True)
+    (folder / "domain.json").write_text('{"num_attr_1": 3, "cat_attr_1": 2, "y_attr": 2}', encoding="utf-8")
+    for part, column in (("X_num", [[0], [2]]), ("X_cat", [["0"], ["1"]]), ("y", [0, 1])):
+        np.save(folder / f"{part}_train.npy", np.array(column))
+    monkeypatch.setenv("MARGNET", str(tmp_path))
+
+    assert label_of(CODED_ADULT) in load_table(CODED_ADULT).columns
 
 
 class TestQuick:

@@ -71,7 +71,7 @@ def check_table(name: str) -> None:
 def label_of(name: str) -> str | None:
     """Return the column to predict of a named table; None for others."""
     table, _ = table_and_rows(name)
-    return describe(table).label if table in registry() else "income" if table == CODED_ADULT else None
+    return describe(table).label if table in registry() else "y_attr" if table == CODED_ADULT else None
 
 
 def schema_of_table(name: str, table: RawTable) -> Schema:
