@@ -151,3 +151,34 @@ def test_a_plug_in_with_a_name_of_its_own_is_not_spoken_of(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ("chain", "other_parts:Chain") in listed("selector")
+
+
+def test_a_name_that_is_taken_stops_nothing_but_what_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind, name in (
+        ("synthesizer", "aim"),
+        ("selector", "one_way"),
+        ("model", "pgm"),
+        ("metric", "tvd-1"),
+    ):
+        install(tmp_path, f"other_{kind}s", kind, f"{name} = other_parts:Part")  # type: ignore[arg-type]
+    install(tmp_path, "other_bins", "discretizer", "quantile = other_parts:Part")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        st.Marginal(selector="spanning_tree", model="gum")
+        st.Preprocessing(discretizer="privtree")
+        assert st.synthesizer("MST") is st.MST
+        assert base.model_class("gum").kind == "gum"
+        assert metrics.registry.describe_metric("tvd-2").key == "tvd-2"
+        for ask in (
+            lambda: st.synthesizer("aim"),
+            lambda: st.Marginal(selector="one_way", model="gum"),
+            lambda: st.Preprocessing(discretizer="quantile"),
+            lambda: base.model_class("pgm"),
+            lambda: metrics.registry.describe_metric("tvd-1"),
+        ):
+            with pytest.raises(PluginWarning, match="is ignored"):
+                ask()

@@ -61,13 +61,18 @@ def group(kind: Kind) -> str:
     return f"syntabula.{kind}s"
 
 
-def entries(kind: Kind) -> list[Entry]:
+def entries(kind: Kind, *, asked: object = None) -> list[Entry]:
     """Return the parts of a kind: built-in first, then plug-ins and this session's; nothing heavy is imported.
 
     A PluginWarning tells, once in a process, of each plug-in that is ignored because its name is taken.
+
+    Args:
+        kind: The kind.
+        asked: The one name that is looked up, if the parts are not listed for themselves. No other plug-in is told of,
+            as nothing depends on it, and a warning may be an error.
     """
     ours = [entry for entry in BUILT_IN if entry.kind == kind]
-    plugged = _plugged(kind)
+    plugged = _plugged(kind, asked)
     session = [entry for (own, _), (entry, _) in _of_session.items() if own == kind]
     return [*{entry.key: entry for entry in reversed([*ours, *plugged, *session])}.values()][::-1]
 
@@ -78,7 +83,7 @@ def entry(kind: Kind, key: object) -> Entry:
     Raises:
         ArgumentError: If there is none, with near misses.
     """
-    return find(kind, key, entries(kind))
+    return find(kind, key, entries(kind, asked=str(key)))
 
 
 def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
@@ -96,7 +101,9 @@ def find(kind: Kind, key: object, among: Sequence[EntryT]) -> EntryT:
     # Users may give the name of a method, which the summary of its part mentions.
     of_method = [e.key for e in known.values() if _plain(str(key)) in _words(e.summary)]
     hint = near(of_method[0] if of_method else str(key).lower(), known) or ";"
-    others = [_WORDS.get(k, k) for k in KINDS if any(_plain(e.key) == wanted for e in entries(k))]
+    others = [
+        _WORDS.get(k, k) for k in KINDS if any(_plain(e.key) == wanted for e in entries(k, asked=wanted))
+    ]
     but = f", but a {' and a '.join(others)} of that name" if others else ""
     raise ArgumentError(f"there is no {word} {shown(key)}{but}{hint} {several} are {', '.join(known)}")
 
@@ -173,7 +180,9 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
                 "characters _.+-"
             )
         home = f"{part.__module__}:{part.__qualname__}"
-        taken = _of_ours(kind).get(_plain(name)) or next((e for e in entries(kind) if name == e.key), None)
+        taken = _of_ours(kind).get(_plain(name)) or next(
+            (e for e in entries(kind, asked=name) if name == e.key), None
+        )
         if taken is not None and taken.home != home:
             raise ArgumentError(
                 f"the name {name!r} belongs to {taken.home}; give {part.__name__} another `{attribute}`"
@@ -211,7 +220,7 @@ def synthesizer(key: str) -> type[Any]:
     return found
 
 
-def _plugged(kind: Kind) -> list[Entry]:
+def _plugged(kind: Kind, asked: object) -> list[Entry]:
     """Return the parts of other packages, but those whose name is taken: nobody can replace a built-in part."""
     found: list[Entry] = []
     points = _points(kind)
@@ -222,7 +231,7 @@ def _plugged(kind: Kind) -> list[Entry]:
         first, owner = taken.setdefault(_plain(point.name), (entry, package))
         if first is entry:
             found.append(entry)
-        elif first.home != entry.home:
+        elif first.home != entry.home and (asked is None or _plain(str(asked)) == _plain(point.name)):
             _tell_ignored(entry, package, first, owner)
     return found
 

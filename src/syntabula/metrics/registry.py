@@ -370,7 +370,7 @@ def describe_metric(key: str) -> MetricInfo:
     Raises:
         ArgumentError: If there is none (the message has similar names), or its plug-in cannot be loaded.
     """
-    found: Entry = find("metric", key, [*BUILT_IN, *entries("metric")])
+    found: Entry = find("metric", key, [*BUILT_IN, *entries("metric", asked=key)])
     return found if isinstance(found, MetricInfo) else _plugged(found)
 
 

@@ -272,7 +272,7 @@ def check_storable(model: object) -> None:
         ArgumentError: If its class is not the one registered for its `kind`; says how to register it.
     """
     kind, name = getattr(type(model), "kind", None), type(model).__name__
-    known = _kinds()
+    known = _kinds(str(kind))
     if isinstance(kind, str) and kind in known and _class_of(known[kind]) is type(model):
         return
     sort: Kind = "record_model" if hasattr(model, "trained") else "model"
@@ -291,7 +291,7 @@ def model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """
     check_storable(model)
     facts, arrays = model.state()
-    entry = _kinds()[model.kind]
+    entry = _kinds(model.kind)[model.kind]
     plug_in = None if entry in _AROUND else package_of(entry.kind, entry.key)
     if plug_in is None:
         return {"model": model.kind, **facts}, dict(arrays)
@@ -333,7 +333,7 @@ def model_class(kind: object, plug_in: object = None) -> type[Any]:
     """
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         raise ReleaseFileError("this file does not name the kind of its model")
-    known = _kinds()
+    known = _kinds(kind)
     if kind in known:
         return _class_of(known[kind])
     source = f" (saved with {plug_in[:_SHOWN]!r})" if isinstance(plug_in, str) and plug_in else ""
@@ -343,9 +343,10 @@ def model_class(kind: object, plug_in: object = None) -> type[Any]:
     )
 
 
-def _kinds() -> dict[str, Entry]:
-    """Return what may stand in a file, by kind."""
-    return {entry.key: entry for entry in [*_AROUND, *entries("record_model"), *entries("model")]}
+def _kinds(asked: str) -> dict[str, Entry]:
+    """Return what may stand in a file, by kind, for one that is asked for."""
+    ours = (*entries("record_model", asked=asked), *entries("model", asked=asked))
+    return {entry.key: entry for entry in [*_AROUND, *ours]}
 
 
 def _class_of(entry: Entry) -> type[Any]:

@@ -253,7 +253,7 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         if not isinstance(self.discretizer, FittedDiscretizer):
-            known = one_of(EVEN, *(e.key for e in entries("discretizer")))
+            known = one_of(EVEN, *(e.key for e in entries("discretizer", asked=self.discretizer)))
             normalise(self, discretizer=Rule(f"{known.allowed}, or a FittedDiscretizer", known.read))
         normalise(
             self,
