@@ -149,6 +149,7 @@ class PlannedStep:
         work_seconds: Rough time of its other work.
         instead: Whether it stands for another way of learning, which may replace the steps before it.
         grows: Whether its time is that of epsilon 1, and a larger budget lets it measure more.
+        remedy: What lowers its memory beside fewer codes, such as "lower batch, which is 512"; empty if nothing does.
         of_trends: Whether it is left out, and its share goes to the others, without privacy or with a model that takes no
             trends.
     """
@@ -162,6 +163,7 @@ class PlannedStep:
     work_seconds: float = 0.0
     instead: bool = False
     grows: bool = False
+    remedy: str = ""
     of_trends: bool = False
 
     def costing(self, cost: FitCost) -> PlannedStep:

@@ -16,6 +16,7 @@ import syntabula as st
 from syntabula.errors import BudgetError, ConditionWarning, MissingExtraError, ResourceError
 from syntabula.record_models import denoising
 from syntabula.record_models.layer_products import ExactLayers
+from syntabula.synthesizers.plan import check_memory, guessed_codec, preparation_of
 
 SCHEMA = st.Schema({"pay": st.Numeric(0.0, 9.0), "kind": st.Categorical(("a", "b"))})
 REFUSING = [kind for kind in CASES if CASES[kind].refused]
@@ -113,10 +114,26 @@ class TestOddTables:
         if kind not in TRAINED:
             pytest.skip("has no batches")
         schema = st.draft_schema(table())[0]
-        little = quick(kind, 1, allow_observed=True, memory_mb=0.01).with_options(batch=300)
+        little = quick(kind, 1, allow_observed=True, memory_mb=0.1).with_options(batch=300)
 
         with pytest.raises(ResourceError, match=r"lower batch, which is 300, or raise memory_mb"):
             little.fit(table(1_000), schema)
+
+    def test_no_batch_is_named_that_the_user_cannot_lower(self, kind: str) -> None:
+        require_library(kind)
+        if kind not in TRAINED:
+            pytest.skip("has no batches")
+        schema = st.draft_schema(table())[0]
+        little = quick(kind, 1, allow_observed=True, memory_mb=0.1)
+
+        with pytest.raises(ResourceError) as of_one:
+            little.with_options(batch=1).fit(table(1_000), schema)
+        # As where `auto` chose the method, whose options are not the user's to set.
+        codec, prepared = guessed_codec(little, schema, 1_000), preparation_of(little, schema, {})
+        with pytest.raises(ResourceError, match=r"step 'train on the records'") as of_other:
+            check_memory(little, codec, prepared, 1_000, own_options=False)
+
+        assert "batch" not in f"{of_one.value} {of_other.value}"
 
     def test_one_column(self, kind: str) -> None:
         require_library(kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ import pytest
 
 import syntabula as st
 from syntabula import _register
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.models.pgm import PGM
 from syntabula.models.trial import on_few_columns, try_model
 from syntabula.privacy.budget import Budget
 from syntabula.select.adaptive import Adaptive
+from syntabula.select.trial import try_selector
 from syntabula.synthesizers.marginal import MarginalLearner
 
 DOMAIN = Domain(("a", "b", "c", "d"), (3, 4, 2, 5), frozenset({"b", "d"}))
@@ -159,7 +161,7 @@ def test_one_of_the_library_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(PGM, "over", lambda self, domain: pytest.fail("it was tried"))
 
     MarginalLearner(selector=Adaptive(), model=PGM()).try_parts(
-        lambda: DOMAIN, Budget(epsilon=1.0, delta=1e-6)
+        lambda: DOMAIN, Budget(epsilon=1.0, delta=1e-6), memory_mb=4000.0
     )
     with pytest.raises(pytest.fail.Exception, match="it was tried"):
         try_model(PGM(), DOMAIN)
@@ -213,6 +215,45 @@ class TestColumns:
         assert self.tried(self.PLANNED, self.FEW) == [self.FEW, self.PLANNED]
         with pytest.raises(ArgumentError, match="it broke"):
             self.tried(self.PLANNED, self.FEW, self.PLANNED)
+
+    def test_one_that_breaks_there_is_refused_where_all_columns_would_take_too_much_memory(self) -> None:
+        class Heavy:
+            kind = "heavy"
+
+            def over(self, domain: Domain) -> Any:
+                if domain == TestColumns.FEW:
+                    raise KeyError("e")
+                made = Whole().over(domain)
+                object.__setattr__(made, "memory_mb", lambda cliques: 50.0)
+                object.__setattr__(made, "fit", lambda measured: pytest.fail("it was fitted"))
+                return made
+
+        trial = partial(try_model, Heavy(), limit_mb=10.0)  # type: ignore[arg-type]
+
+        with pytest.raises(ArgumentError, match=r"its over broke .* 50 MB, above the limit of 10 MB"):
+            on_few_columns(self.PLANNED, trial)
+
+    def test_counts_that_are_made_up_keep_to_the_limit(self) -> None:
+        wide = Domain(("a", "b"), (2_000, 2_000), frozenset())
+
+        with pytest.raises(ResourceError, match="above the limit of 4 MB"):
+            try_model(Whole(), wide, limit_mb=4.0)
+        selector = _register.load("selector", "one_way")()
+        long = Domain(("a",), (10**6,), frozenset())
+        with pytest.raises(ResourceError, match="above the limit of 4 MB"):
+            try_selector(selector, PGM(), Budget(epsilon=1.0, delta=1e-6), long, limit_mb=4.0)
+
+    def test_a_fit_tells_the_trials_its_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        told: list[float] = []
+        monkeypatch.setattr(
+            "syntabula.models.trial.try_model", lambda model, domain, *, limit_mb: told.append(limit_mb)
+        )
+
+        st.Marginal(selector="one_way", model="whole", epsilon=1.0, memory_mb=123.0).fit(
+            pd.DataFrame({"a": [True, False]}), st.Schema({"a": st.Boolean()})
+        )
+
+        assert told == [123.0]
 
     def test_it_is_tried_once_where_both_are_the_same(self) -> None:
         seen: list[Domain] = []

@@ -151,7 +151,7 @@ def test_a_fit_spends_and_draws_what_it_would_without_a_trial(monkeypatch: pytes
         return release.sample(50, seed=1).to_numpy().tolist(), str(release.privacy)
 
     tried = released()
-    monkeypatch.setattr("syntabula.select.trial.try_selector", lambda *given: None)
+    monkeypatch.setattr("syntabula.select.trial.try_selector", lambda *given, limit_mb: None)
 
     assert released() == tried
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from syntabula._memory import ran_out
-from syntabula.errors import ArgumentError
+from syntabula._memory import above_limit, ran_out
+from syntabula.errors import ArgumentError, ResourceError
 from syntabula.marginals.counting import engine_for
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
 from syntabula.marginals.measurement import Measurement
@@ -23,21 +23,21 @@ Found = TypeVar("Found")
 _FEW_COLUMNS, _FEW_CODES = 4, 5
 _RECORDS = 500
 _ROWS, _SIGMA = 8, 2.0
-_LIMIT_MB = 1000.0
 
 
 def on_few_columns(planned: Domain, trial: Callable[[Domain], None]) -> None:
     """Try a part on the first columns of a table, with few codes each, so that it takes no time.
 
     A part that breaks there is tried once more, on all columns and codes that are planned: it may know a column by its
-    name, or a code by its number. That may take as long as the fit that would follow.
+    name, or a code by its number. That may take as long as the fit that would follow, and no more memory.
 
     Args:
         planned: The columns that a fit will learn. Only their names and numbers of codes are used.
-        trial: Tries the part on a domain; raises ArgumentError if it breaks.
+        trial: Tries the part on a domain; raises ArgumentError if it breaks, and ResourceError before it takes more
+            memory than it may.
 
     Raises:
-        ArgumentError: If it breaks both times.
+        ArgumentError: If it breaks both times, or does the first time and needs too much memory for a second.
     """
     columns = planned.columns[:_FEW_COLUMNS]
     if not columns:
@@ -46,10 +46,17 @@ def on_few_columns(planned: Domain, trial: Callable[[Domain], None]) -> None:
     few = Domain.from_sizes(sizes, planned.ordered & set(columns))
     try:
         return trial(few)
-    except ArgumentError:
+    except ArgumentError as error:
         if few == planned:
             raise
-    trial(planned)
+        broken = str(error)
+    try:
+        trial(planned)
+    except ResourceError as error:
+        raise ArgumentError(
+            f"{broken}. So it is on the first {len(few)} columns with {_FEW_CODES} codes at most, and on all columns it "
+            f"was not tried: {error}"
+        ) from error
 
 
 def made_up_records(domain: Domain) -> EncodedTable:
@@ -58,22 +65,24 @@ def made_up_records(domain: Domain) -> EncodedTable:
     return EncodedTable.from_mapping(domain, {c: rng.integers(0, domain.size(c), _RECORDS) for c in domain})
 
 
-def try_model(model: MarginalModel, domain: Domain) -> None:
+def try_model(model: MarginalModel, domain: Domain, *, limit_mb: float = 1000.0) -> None:
     """Fit a plug-in's model to made-up counts, draw from it, store it and load it.
 
     Args:
         model: Any; those of this library are tried by its tests.
         domain: The columns and codes of what is made up.
+        limit_mb: Most memory for the counts, and for the model by its own bound.
 
     Raises:
         ArgumentError: If a method breaks, or does not return what it should; names the method.
+        ResourceError: If the counts or the model may need more memory.
     """
     kind = getattr(model, "kind", type(model).__name__)
     rng = np.random.default_rng(0)
     cliques: list[Clique] = [*pairwise(domain.columns[:3]), *((c,) for c in domain.columns[2:])]
     cliques = cliques or [domain.columns]
     # Of one table, as a model may refuse counts that contradict each other.
-    exact = engine_for(made_up_records(domain), limit_mb=_LIMIT_MB).counts(cliques)
+    exact = engine_for(made_up_records(domain), limit_mb=limit_mb).counts(cliques)
     measured = [
         Measurement(clique, counts + rng.normal(0, _SIGMA, counts.shape), _SIGMA)
         for clique, counts in zip(cliques, exact, strict=True)
@@ -81,7 +90,11 @@ def try_model(model: MarginalModel, domain: Domain) -> None:
     is_over, are_rows = partial(_is_over, domain), partial(_are_rows, domain)
 
     unfitted: Any = _tried(kind, "over", lambda: model.over(domain), is_over)
-    _tried(kind, "memory_mb", lambda: float(unfitted.memory_mb(cliques)), math.isfinite)
+    needed = _tried(kind, "memory_mb", lambda: float(unfitted.memory_mb(cliques)), math.isfinite)
+    if needed > limit_mb:
+        raise ResourceError(
+            f"model {kind!r} may need {above_limit(needed, limit_mb)} for counts that are made up"
+        )
     fitted: Any = _tried(kind, "fit", lambda: unfitted.fit(measured), is_over)
     _tried(kind, "total", lambda: float(fitted.total), lambda total: 0 < total < math.inf)
     shapes = [domain.shape(clique) for clique in cliques]

@@ -95,6 +95,9 @@ class RecordLearner:
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         cells = sum(domain.sizes)
+        # With a budget the number of records that a step takes is paid for, and they are taken a few at a time.
+        batch = 1 if self.is_private else self.training.batch
+        remedy = f"lower batch, which is {batch:,}" if batch > 1 else ""
         if self.is_private and takes_noise(self.model):
             cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
             cost = replace(cost, seconds=min(cost.seconds, self._most_seconds))
@@ -102,12 +105,13 @@ class RecordLearner:
             cost = self.model.training_cost(domain, n_rows, self.training)
         return [
             PlannedStep(name=ONE_WAY, share=ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
-            PlannedStep(name=TRAIN, share=1 - ONE_WAY_SHARE, cost=cost),
+            PlannedStep(name=TRAIN, share=1 - ONE_WAY_SHARE, cost=cost, remedy=remedy),
         ]
 
-    def try_parts(self, domain: Callable[[], Domain], budget: Budget) -> None:
+    def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
         """Try a plug-in's network on what is made up; raises ArgumentError if it breaks or its loss is not allowed."""
-        del domain, budget  # a network is told no names, and this learner has the budget
+        # A network is told no names, this learner has the budget, and what is made up takes little memory.
+        del domain, budget, memory_mb
         if hasattr(self.model, "try_out"):
             self.model.try_out(noisy=self.is_private)
 

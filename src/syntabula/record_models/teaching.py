@@ -237,6 +237,7 @@ class TeachingLearner:
                     share=teaching.round_share,
                     noisy_cells=labels,
                     cost=cost,
+                    remedy=f"lower labels, which is {labels:,}" if labels > _LEAST_LABELS else "",
                     work_seconds=compared + labels**3 * _SECONDS_PER_SOLVED,
                 )
                 for r in range(teaching.rounds)

@@ -21,10 +21,11 @@ from syntabula.select.base import Selector
 _SHARE = Fraction(1, 2)
 _ROUNDED = Fraction(1, 10**9)
 """By how much a selector whose shares are floats may exceed its own."""
-_LIMIT_MB = 1000.0
 
 
-def try_selector(selector: Selector, model: MarginalModel, budget: Budget, domain: Domain) -> None:
+def try_selector(
+    selector: Selector, model: MarginalModel, budget: Budget, domain: Domain, *, limit_mb: float = 1000.0
+) -> None:
     """Let a plug-in's selector measure made-up records and fit the model, with half of a ledger of its own.
 
     Args:
@@ -32,12 +33,14 @@ def try_selector(selector: Selector, model: MarginalModel, budget: Budget, domai
         model: The model that it fits.
         budget: As that of the run. None of the run's is spent.
         domain: The columns and codes of what is made up.
+        limit_mb: Most memory for the counts.
 
     Raises:
         ArgumentError: If it breaks, returns no fitted model, or spends more than its share.
+        ResourceError: If what it asks to be counted needs more memory.
     """
     ledger = Ledger(budget)
-    engine = engine_for(made_up_records(domain), limit_mb=_LIMIT_MB)
+    engine = engine_for(made_up_records(domain), limit_mb=limit_mb)
     curator = Curator(engine, ledger, SeededNoise(0))
     key = getattr(type(selector), "key", type(selector).__name__)
     try:

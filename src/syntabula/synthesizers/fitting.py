@@ -117,7 +117,9 @@ def fit(
         elif schema is not None:
             schema.check_table(table)
         if isinstance(method.learner, TriedLearner):
-            method.learner.try_parts(lambda: _planned(method, table, schema), budget_of(method))
+            method.learner.try_parts(
+                lambda: _planned(method, table, schema), budget_of(method), memory_mb=method.memory_mb
+            )
         with _opened_journal(method) as journal:
             release = fit_table(
                 method,
@@ -240,7 +242,7 @@ def fit_table(
     tell_of_found(codec.schema, found, is_exact=is_exact, has_units=units is not None)
     if not is_whole(schema) or any(prepared.parts.values()):
         # Found domains, and bins that follow from values, may take more codes than were planned for.
-        check_memory(method, codec, prepared, planned_rows)
+        check_memory(method, codec, prepared, planned_rows, own_options=chosen is None)
     report(_ENCODE, _PREPARED)
     # What only this run has read is not needed any more.
     calendars = [name for name in prepared.lifts if name in codec.rhythms]

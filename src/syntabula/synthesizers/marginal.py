@@ -72,12 +72,13 @@ class MarginalLearner:
         """Return the same learner, whose model knows which combinations of codes are possible."""
         return replace(self, model=self.model.with_possible(cells))
 
-    def try_parts(self, domain: Callable[[], Domain], budget: Budget) -> None:
+    def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
         """Try the parts of plug-ins on what is made up; raises ArgumentError if one breaks.
 
         Args:
             domain: Returns the columns that will be learned, with as many codes as are planned for them.
             budget: As that of the fit; the trial spends it in a ledger of its own.
+            memory_mb: Most that a trial may take.
         """
         if not self._is_of_plug_ins:
             return
@@ -86,9 +87,10 @@ class MarginalLearner:
 
         planned = domain()
         if _is_of_a_plug_in(self.model):
-            on_few_columns(planned, partial(try_model, self.model))
+            on_few_columns(planned, partial(try_model, self.model, limit_mb=memory_mb))
         if _is_of_a_plug_in(self.selector):
-            on_few_columns(planned, partial(try_selector, self.selector, self.model, budget))
+            tried = partial(try_selector, self.selector, self.model, budget, limit_mb=memory_mb)
+            on_few_columns(planned, tried)
 
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost; raises ArgumentError if a plug-in's selector plans something else."""

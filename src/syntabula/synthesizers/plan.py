@@ -169,13 +169,21 @@ def _planned_codec(method: Settings, table: TableFacts) -> tuple[Codec, Preparat
 
 def check_declared_memory(method: Settings, schema: Schema, n_rows: int = GUESSED_ROWS) -> None:
     """Raise ResourceError if the declared columns alone make a step exceed the method's memory limit."""
+    choice = None
     if is_whole(schema):
-        method, _ = method.chosen_for(TableFacts(schema=schema, physical={}, n_rows=n_rows))
+        method, choice = method.chosen_for(TableFacts(schema=schema, physical={}, n_rows=n_rows))
     codec = guessed_codec(method, schema, n_rows)
-    check_memory(method, codec, preparation_of(method, schema, {}), n_rows)
+    check_memory(method, codec, preparation_of(method, schema, {}), n_rows, own_options=choice is None)
 
 
-def check_memory(method: Settings, codec: Codec, prepared: Preparation, n_rows: int = GUESSED_ROWS) -> None:
+def check_memory(
+    method: Settings,
+    codec: Codec,
+    prepared: Preparation,
+    n_rows: int = GUESSED_ROWS,
+    *,
+    own_options: bool = True,
+) -> None:
     """Raise ResourceError if columns of these codes make a step exceed the method's memory limit.
 
     Args:
@@ -183,12 +191,13 @@ def check_memory(method: Settings, codec: Codec, prepared: Preparation, n_rows: 
         codec: The columns' codes.
         prepared: How they are prepared.
         n_rows: A public number of records; that of the table where nothing is private.
+        own_options: Whether the user named this method, and can set its options; another one chose it otherwise.
     """
     with memory_alone():
         plan = planned_fit(method, codec, prepared, n_rows)
-    is_exact = budget_of(method).currency == "none"
-    batch = getattr(getattr(method, "training", None), "batch", None) if is_exact else None
-    plan.check(method.memory_mb, codec.domain, batch=batch)
+    if not own_options:
+        plan = replace(plan, steps=tuple(replace(step, remedy="") for step in plan.steps))
+    plan.check(method.memory_mb, codec.domain)
 
 
 def unit_of(schema: Schema | None) -> Unit:
@@ -227,6 +236,7 @@ def planned_fit(
             seconds=seconds,
             instead=step.instead,
             more_seconds=max(most - step.seconds_at(budget.epsilon), 0.0),
+            remedy=step.remedy,
         )
         steps.append(planned)
     return Plan(

@@ -32,6 +32,7 @@ class PlanStep:
         seconds: Rough time on two cores.
         instead: Whether it stands for another way of learning, which may replace the others.
         more_seconds: How much longer it may take where nearly all columns depend on each other.
+        remedy: What lowers its memory beside fewer codes; empty if no option of the method does.
     """
 
     name: str
@@ -41,6 +42,7 @@ class PlanStep:
     seconds: float
     instead: bool = False
     more_seconds: float = 0.0
+    remedy: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,18 +103,17 @@ class Plan:
         several = sorted({*_ROWS_SHOWN, self.unit.rows})
         return {rows: standard_deviation(whole_count(self.budget, rows)) for rows in several}
 
-    def check(self, memory_mb: float, domain: Domain, *, batch: int | None = None) -> None:
+    def check(self, memory_mb: float, domain: Domain) -> None:
         """Raise ResourceError, with numbers and remedies, if a step needs more memory than allowed.
 
         Args:
             memory_mb: What is allowed.
             domain: Of the columns, of which the widest are named.
-            batch: Records in a batch of a training, if that could be lowered.
         """
-        lower = "" if batch is None else f"lower batch, which is {batch:,}, "
         for step in self.steps:
             if step.memory_mb > memory_mb:
                 widest = sorted(domain.columns, key=domain.size, reverse=True)[:3]
+                lower = f"{step.remedy}, " if step.remedy else ""
                 sizes = ", ".join(f"{c!r} has {domain.size(c):,} codes" for c in widest)
                 raise ResourceError(
                     f"step {step.name!r} may need {above_limit(step.memory_mb, memory_mb)} ({sizes}); use "

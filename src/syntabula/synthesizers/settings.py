@@ -66,12 +66,13 @@ class RestrictedLearner(Learner, Protocol):
 class TriedLearner(Learner, Protocol):
     """Can also try its parts on what is made up, before anything is paid."""
 
-    def try_parts(self, domain: Callable[[], Domain], budget: Budget) -> None:
+    def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
         """Raise ArgumentError if a part of a plug-in breaks.
 
         Args:
             domain: Returns the columns that will be learned, with as many codes as are planned for them.
             budget: What a fit may spend; a trial spends none of it.
+            memory_mb: Most memory that a trial may take.
         """
         ...
 
