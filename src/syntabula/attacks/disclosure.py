@@ -12,7 +12,7 @@ from syntabula._arguments import count, even, with_method
 from syntabula._planning import Progress
 from syntabula.attacks.base import Knowledge, Synthesizer
 from syntabula.attacks.baselines import BASELINES, take_rows
-from syntabula.attacks.shadows import Floats, drawn, fitted, identity_of, run_shadows, seeded, seeds_of
+from syntabula.attacks.shadows import STEP, Floats, drawn, fitted, identity_of, run_shadows, seeded, seeds_of
 from syntabula.errors import ArgumentError
 from syntabula.metrics.features import Coordinates
 from syntabula.metrics.score import Baseline, Score
@@ -282,7 +282,11 @@ def _mean(values: Floats, chosen: Any) -> Floats:
 
 def _named(progress: Progress | None, name: str) -> Progress | None:
     """Return a progress function that names the baseline being computed."""
-    return None if progress is None else lambda step, done: progress(f"{step} of the baseline {name}", done)
+    return (
+        None
+        if progress is None
+        else lambda step, done: progress(step.replace(STEP, f"{STEP} of the baseline {name}", 1), done)
+    )
 
 
 def _distinct(knowledge: Knowledge) -> RawTable:

@@ -34,6 +34,7 @@ from syntabula.table.schema.schema import Schema
 Floats = NDArray[np.float64]
 Job = Callable[[int], Floats]
 
+STEP = "shadow models"
 _IDENTITY = "shadows.json"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 
@@ -71,7 +72,8 @@ def run_shadows(
         folder: Where each result is saved as soon as it is done, so that an interrupted run can resume;
             created if necessary. Its files are as sensitive as the table. None keeps nothing.
         identity: Returns a digest that must match for results to be reused; called only with a folder.
-        progress: Called with "shadow models" and the fraction done.
+        progress: Called with "shadow models", how long the rest will take if each takes as long as those so far, and
+            the fraction done.
 
     Raises:
         ArgumentError: If numbers are out of range, or the folder holds other results.
@@ -87,10 +89,12 @@ def run_shadows(
         if found is not None:
             done[number] = found
     resumed, missing = len(done), [number for number in range(n_shadows) if number not in done]
-    report("shadow models", resumed / n_shadows)
+    report(STEP, resumed / n_shadows)
+    began = time.perf_counter()
     for number, values, seconds in _results(job, missing, place, workers):
         done[number] = values, seconds
-        report("shadow models", len(done) / n_shadows)
+        left = (time.perf_counter() - began) / (len(done) - resumed) * (n_shadows - len(done))
+        report(f"{STEP}, about {left:,.0f} s left" if left else STEP, len(done) / n_shadows)
     return Shadows(
         values=np.stack([done[number][0] for number in range(n_shadows)]),
         seconds=np.array([done[number][1] for number in range(n_shadows)]),
@@ -152,7 +156,9 @@ def _stored(place: Path, number: int) -> tuple[Floats, float] | None:
 def _opened(folder: Path, identity: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / _IDENTITY
-    if path.exists():
+    is_begun = any(folder.glob("shadow-*.npy"))
+    # Where the first fit was refused there is nothing to mix up, and the user has mended the method or the schema.
+    if path.exists() and is_begun:
         try:
             known = json.loads(path.read_text(encoding="utf-8"))["identity"]
         except (ValueError, KeyError, TypeError):
@@ -162,7 +168,7 @@ def _opened(folder: Path, identity: str) -> Path:
                 f"the folder {str(folder)!r} holds shadow models of another table, method or setting; name "
                 "another folder, or remove it"
             )
-    elif any(folder.glob("shadow-*.npy")):
+    elif is_begun:
         raise ArgumentError(f"the folder {str(folder)!r} holds shadow models of unknown origin; remove them")
     else:
         with whole_file(path) as temporary:
