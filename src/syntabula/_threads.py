@@ -11,7 +11,11 @@ from typing import TypeVar
 from syntabula._extras import require
 
 MOST_TRAINING_THREADS = 1024
-"""A system that cannot start as many as torch asks for ends the process without a word."""
+"""That an option or a file may name, on any machine."""
+
+_HELPFUL = 64
+"""More, if there are no more processors, wait for each other in each product: 256 on two processors took 12 times the
+time of 8. A system that cannot start as many as torch asks for ends the process without a word."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -35,7 +39,8 @@ def threads_at_once(n: int) -> int:
 def training_threads(n: int) -> Iterator[None]:
     """Let torch use this many processor threads, and restore the previous number afterwards.
 
-    Memory that a step of training frees is kept for the next.
+    It uses 64 where more are asked for than there are processors. Memory that a step of training frees is kept for the
+    next.
     """
     torch = require("torch", "neural")
     before = torch.get_num_threads()
@@ -43,7 +48,7 @@ def training_threads(n: int) -> Iterator[None]:
     # (mallopt(3) on M_MMAP_THRESHOLD), and each step would fault in anew what the one before freed: up to a fifth of its
     # time. So it is shown a large block, of which no page is touched. Other libraries take no notice.
     torch.empty(_KEPT, dtype=torch.uint8)
-    torch.set_num_threads(n)
+    torch.set_num_threads(min(n, max(_HELPFUL, processors())))
     try:
         yield
     finally:

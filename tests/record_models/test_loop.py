@@ -122,6 +122,12 @@ class TestLearning:
         assert (torch.random.get_rng_state() == state).all()
         assert torch.get_num_threads() == threads
 
+    def test_more_threads_than_help_are_not_used(self) -> None:
+        with _threads.training_threads(1000):
+            used = torch.get_num_threads()
+
+        assert used == max(64, _threads.processors())
+
     def test_products_of_others_stay_as_they_were(self) -> None:
         torch.set_float32_matmul_precision("medium")
         try:
