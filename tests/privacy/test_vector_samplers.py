@@ -108,17 +108,39 @@ class TestDraws:
     def test_of_rows_with_units_of_several_blocks_are_told_apart_too(self) -> None:
         stairs = vector_samplers._staircase(1000.0)
         shared = np.flatnonzero(stairs.block_of < 0)
-        rows = np.full(4000, shared[len(shared) // 2], dtype="<u2")
-        rest = np.arange(4000, dtype="<u2") * 16
-        answers = iter([bytes(8 * 4000) + rows.tobytes(), rest.tobytes()])
+        # One trial of 32 more replaces what is lost: here nothing.
+        rows = np.full(4125, shared[len(shared) // 2], dtype="<u4")
+        rest = np.arange(4125, dtype="<u8") * 15
+        answers = iter([bytes(4 * 4125) + rows.tobytes(), rest.tobytes()])
 
         numbers = gaussian_draws(4000, 1000.0, lambda n: next(answers))
 
-        units = (int(rows[0]) << 16) + rest.astype(np.int64)
+        units = (int(rows[0]) << 16) + rest[:4000].astype(np.int64)
         ends = np.cumsum(stairs.units)
         blocks = np.array([np.flatnonzero(unit < ends)[0] for unit in units])
         assert (numbers >> stairs.width_bits).tolist() == (blocks - 512).tolist()
         assert len(np.unique(blocks)) == 2
+
+    def test_that_are_lost_are_replaced_by_the_spare_ones_in_their_order(self) -> None:
+        n_replaced = n_left = 0
+        for seed, size in [(seed, size) for seed in range(40) for size in (32, 320)]:
+            stairs, trials = vector_samplers._staircase(1000.0), np.zeros(size + size // 32, dtype=np.int64)
+            source = seeded(seed)
+            unsure = vector_samplers._tried(trials, 0, stairs, source)
+            lost = vector_samplers._lost(trials, unsure, stairs, source).tolist()
+            spare = [trials[place] for place in range(size, trials.size) if place not in lost]
+            wanted = trials[:size].tolist()
+            for place in [place for place in lost if place < size]:
+                n_replaced += bool(spare)
+                wanted[place] = spare.pop(0) if spare else None
+
+            drawn = gaussian_draws(size, 1000.0, seeded(seed)).tolist()
+
+            n_left += wanted.count(None)
+            assert all(number in (found, None) for number, found in zip(wanted, drawn, strict=True))
+        # Those beyond the spare ones are drawn anew.
+        assert n_replaced > 50
+        assert n_left > 0
 
     def test_in_pieces_are_as_many_as_asked_for(self) -> None:
         assert gaussian_draws(0, 5.0, seeded()).size == 0
@@ -152,9 +174,7 @@ class TestStaircase:
                     least = stairs.scale * mpmath.exp(
                         -(mpmath.mpf(farthest) ** 2) / (2 * mpmath.mpf(sigma) ** 2)
                     )
-                    assert int(stairs.sure[block]) <= least / stairs.units[block] * mpmath.mpf(2) ** (
-                        64 - stairs.width_bits
-                    )
+                    assert int(stairs.sure[block]) <= least / stairs.units[block] * 2**16
 
     def test_keeps_its_last_unit_for_numbers_beyond(self) -> None:
         for sigma in [1.0, 1000.0, 3.5e9]:
@@ -177,17 +197,53 @@ class TestStaircase:
     def test_keeps_by_16_bits_of_a_point_only_what_all_bits_keep(self) -> None:
         for sigma in [1.0, 31.99999, 1000.0, 3.5e9, 2.0**40]:
             stairs = vector_samplers._staircase(sigma)
+            rows = np.arange(65536, dtype=np.uint32)
             whole = stairs.block_of >= 0
-            blocks, sure = stairs.of_row.view("<i2")[1::2], stairs.of_row.view("<u2")[0::2]
+            sure = np.where(whole, stairs.sure[stairs.block_of], 0).astype(np.int64)
 
-            assert (blocks[whole] + 512 == stairs.block_of[whole]).all()
-            assert (sure[~whole] == 0).all()
-            # All points that begin with fewer than these 16 bits are below `sure`, and hardly any other is.
-            first = sure[whole].astype(np.uint64) << np.uint64(48 - stairs.width_bits)
-            assert (first <= stairs.sure[stairs.block_of[whole]]).all()
-            assert (
-                stairs.sure[stairs.block_of[whole]] >> np.uint64(48 - stairs.width_bits) == sure[whole]
-            ).all()
+            assert (sure <= 65536).all()
+            assert (sure[stairs.block_of == 512] > 60_000).all()
+            # Points from two below the first that is not sure to the next; the rest of each trial is zeros.
+            for step in (-2, -1, 0, 1):
+                points = np.clip(sure + step, 0, 65535)
+                words = points.astype(np.uint32) << np.uint32(16) | rows
+                drawn, numbers = (
+                    bytes(stairs.word.itemsize * 65536) + words.tobytes(),
+                    np.zeros(65536, np.int64),
+                )
+
+                unsure = vector_samplers._tried(numbers, 7, stairs, lambda n, drawn=drawn: drawn[:n])
+
+                kept = np.ones(65536, dtype=np.bool_)
+                kept[unsure.places - 7] = False
+                starts = (stairs.block_of.astype(np.int64) - 512) << stairs.width_bits
+                assert (points[kept] < sure[kept]).all()
+                assert (points[~kept] >= sure[~kept] - 1).all()
+                assert (numbers[kept] == starts[kept]).all()
+                assert (unsure.firsts == words[~kept]).all()
+
+    def test_places_in_blocks_are_the_upper_bits_of_a_word(self) -> None:
+        for sigma, size in [(1.0, 4), (1000.0, 4), (1.3e8, 4), (1.4e8, 8), (2.0**40, 8)]:
+            stairs = vector_samplers._staircase(sigma)
+            places = np.random.default_rng(1).integers(0, 1 << stairs.width_bits, 500)
+            lower = np.random.default_rng(2).integers(0, 1 << 10, 500)
+            words = (places.astype(np.uint64) << np.uint64(8 * size - stairs.width_bits)) | lower.astype(
+                np.uint64
+            )
+            rows = np.random.default_rng(3).choice(np.flatnonzero(stairs.block_of >= 0), 500)
+            blocks = stairs.block_of[rows].astype(np.int64)
+            drawn = words.astype(f"<u{size}").tobytes() + rows.astype("<u4").tobytes()
+            numbers = np.zeros(500, dtype=np.int64)
+
+            unsure = vector_samplers._tried(numbers, 0, stairs, lambda n, drawn=drawn: drawn)
+            tried = numbers.copy()
+            vector_samplers._lost(numbers, unsure, stairs, bytes)
+
+            assert stairs.word.itemsize == size
+            wanted = ((blocks - 512) << stairs.width_bits) + places
+            sure = np.delete(np.arange(500), unsure.places)
+            assert (tried[sure] == wanted[sure]).all()
+            assert (numbers == wanted).all()
 
     def test_loses_few_trials(self) -> None:
         stairs = vector_samplers._staircase(3.5e6)
@@ -256,7 +312,7 @@ class TestBeyond:
         reach = 512 << stairs.width_bits
         for point in (0, 1):
             # The last unit; then coins, place and the first 64 digits of the point; zeros go on to the end.
-            answers = iter([b"\xff" * 10, b"\xff\xff", *(n.to_bytes(8, "little") for n in (1, 5, point))])
+            answers = iter([b"\xff" * 8, b"\xff" * 8, *(n.to_bytes(8, "little") for n in (1, 5, point))])
             drawn = np.zeros(1, dtype=np.int64)
             unsure = vector_samplers._tried(drawn, 0, stairs, lambda n, answers=answers: next(answers))
 
@@ -310,8 +366,7 @@ class TestUndecided:
         stairs = vector_samplers._staircase(1000.0)
         number = 700
         block = 512 + (number >> stairs.width_bits)
-        bits = 64 - stairs.width_bits
-        bound = stairs.scale / stairs.units[block] * math.exp(-0.5 * (number / 1000.0) ** 2) * 2.0**bits
+        bound = stairs.scale / stairs.units[block] * math.exp(-0.5 * (number / 1000.0) ** 2) * 2.0**64
         points = np.array([bound * (1 - 2e-11), bound, bound * (1 + 2e-11)]).astype(np.uint64)
         asked: list[int] = []
         monkeypatch.setattr(
@@ -329,7 +384,7 @@ class TestUndecided:
         # Points on both sides of each bound, from next to it to clear of it; what is asked about is left out.
         for sigma in [1.0, 1000.0, 3.5e9, 2.0**40]:
             stairs = vector_samplers._staircase(sigma)
-            bits, wrong, n_decided = 64 - stairs.width_bits, 0, 0
+            bits, wrong, n_decided = 64, 0, 0
             for block in range(0, 1024, 31):
                 start = (block - 512) << stairs.width_bits
                 for number in {start, start + (1 << stairs.width_bits) - 1}:

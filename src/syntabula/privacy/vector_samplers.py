@@ -9,8 +9,9 @@ idea of a table):
    beyond; all units together are 2^32.
 2. 32 bits name a unit, and blocks lie end to end along the units. The first 16 bits name 2^16 units in a row, which
    mostly belong to one block; the other 16 are drawn where they do not.
-3. Of 64 bits more, some are the place in the block, and the others begin a point u in 0 .. 1: x is kept if
-   u < S f(x) / w_j. Its first 16 bits are enough where they are below those of the least such bound of the block.
+3. Other bits are the place in the block, and others again begin a point u in 0 .. 1: x is kept if u < S f(x) / w_j. The
+   first 16 bits of u are enough where they are below those of the least such bound of the block; more are drawn where
+   they are not.
 4. The unit for the numbers beyond tries one of them. Blocks of W go on to both sides; the side and the place in the
    block are drawn evenly, and the k-th block, from 0 on, with probability 2^-(k + 1). It is kept if u < 2^(k + 2) S f(x).
 
@@ -20,8 +21,9 @@ step 4 is less than 1, for with S <= 2^32, W >= sigma / 32 and |x| >= R + k W it
 (k + 34) log 2 - (16 + k / 32)^2 / 2 < -80. So a number beyond, of probability 2 exp(-128) at most, is hardly ever seen,
 but it is as likely as it must be, and nothing is left out for which a run would have to set delta aside.
 
-About one trial in fifty is lost. Float64 decides step 3 where u is clear of its bound by more than all rounding; the
-rest, one in 10^9 or so, is decided with as many digits as it takes (`exponential_bounds`).
+About one trial in fifty is lost, and another takes its place; which one does not depend on the numbers that are kept.
+Float64 decides step 3 where u is clear of its bound by more than all rounding; the rest, one in 10^9 or so, is decided
+with as many digits as it takes (`exponential_bounds`).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +42,15 @@ from numpy.typing import NDArray
 RandomBytes = Callable[[int], bytes]
 """Returns so many random bytes."""
 
-_BLOCKS = 1024
+_BLOCK_BITS = 10
+_BLOCKS = 1 << _BLOCK_BITS
 _ROW_BITS = 16
 _REACH = 16
-_AT_ONCE = 1 << 15
+_AT_ONCE = 1 << 16
 """Trials that are decided at once: with fewer, calls cost more than the arithmetic; what more need leaves the cache."""
+
+_SPARE = 32
+"""There is one trial more for so many numbers: enough to replace those that are lost, mostly."""
 
 _MARGIN = 2.0**-40
 """More than what float64 is off by in step 3, relative: some units in its last place times an exponent of up to 512. A
@@ -62,7 +68,7 @@ class _Staircase:
         units: [1024] w_j; one less than 2^32 in all.
         ends: [1024] number of units of each block and of those before it.
         block_of: [65536] the block of each row of 2^16 units; -1 where it has units of several, as the last row has.
-        sure: [1024] numbers of 64 - width_bits bits below which u is kept wherever in the block x lies.
+        sure: [1024] numbers of 16 bits: points u that begin with a lower one are kept, wherever in the block x lies.
     """
 
     sigma: float
@@ -71,26 +77,30 @@ class _Staircase:
     units: NDArray[np.int64]
     ends: NDArray[np.int64]
     block_of: NDArray[np.int16]
-    sure: NDArray[np.uint64]
+    sure: NDArray[np.uint32]
 
     @property
     def within(self) -> np.uint64:
         """W - 1."""
         return np.uint64((1 << self.width_bits) - 1)
 
+    @property
+    def word(self) -> np.dtype[Any]:
+        """Type of the words that hold a block and a place in it: of 32 bits where these are enough."""
+        return np.dtype("<u4" if self.width_bits + _BLOCK_BITS <= 32 else "<u8")
+
     @cached_property
     def of_row(self) -> NDArray[np.uint32]:
         """What most trials need to know of a row of 2^16 units, in one word [65536].
 
-        The upper 16 bits are its block, less 512. The lower are a number of 16 bits: points u that begin with a lower one
-        are kept, wherever in the block x lies. It is 0 where the row has units of several blocks.
+        The lower 16 bits are its block, less 512. The upper are the largest number below `sure`: a word that is lower
+        than this one, and whose upper 16 bits begin a point u, is that of a point that is kept. All bits are 0, so that
+        no word is lower, where no point is sure, as in rows with units of several blocks.
         """
-        # Rounded down, so that nothing is kept that `sure` does not keep.
-        sure = (self.sure >> np.uint64(48 - self.width_bits)).astype(np.uint32)
-        upper = np.arange(-_BLOCKS // 2, _BLOCKS // 2).astype(np.int16).view(np.uint16).astype(np.uint32)
+        lower = np.arange(-_BLOCKS // 2, _BLOCKS // 2).astype(np.int16).view(np.uint16).astype(np.uint32)
+        words = np.where(self.sure > 0, (np.maximum(self.sure, 1) - 1) << np.uint32(16) | lower, 0)
         # Rows of several blocks, which have number -1, find the last word.
-        words = np.append(upper << np.uint32(16) | sure, np.uint32(0))
-        return words.astype("<u4").take(self.block_of)
+        return np.append(words, 0).astype("<u4").take(self.block_of)
 
 
 def gaussian_draws(size: int, sigma: float, random_bytes: RandomBytes) -> NDArray[np.int64]:
@@ -101,16 +111,20 @@ def gaussian_draws(size: int, sigma: float, random_bytes: RandomBytes) -> NDArra
         sigma: At least 1, and at most 2^40.
         random_bytes: Where bits come from.
     """
-    drawn = np.empty(size, dtype=np.int64)
+    trials = np.empty(size + size // _SPARE, dtype=np.int64)
+    drawn, spare = trials[:size], trials[size:]
     if not size:
         return drawn
     staircase = _staircase(sigma)
-    starts = range(0, size, _AT_ONCE)
-    unsure = [_tried(drawn[start : start + _AT_ONCE], start, staircase, random_bytes) for start in starts]
+    starts = range(0, trials.size, _AT_ONCE)
+    unsure = [_tried(trials[start : start + _AT_ONCE], start, staircase, random_bytes) for start in starts]
     # All at once, as they are few.
-    lost = _lost(drawn, _Unsure(*map(np.concatenate, zip(*unsure, strict=True))), staircase, random_bytes)
-    if lost.size:
-        drawn[lost] = gaussian_draws(lost.size, sigma, random_bytes)
+    lost = _lost(trials, _Unsure(*map(np.concatenate, zip(*unsure, strict=True))), staircase, random_bytes)
+    n_lost = int(np.searchsorted(lost, size))
+    kept = np.delete(spare, lost[n_lost:] - size)[:n_lost]
+    drawn[lost[: kept.size]] = kept
+    if left := n_lost - kept.size:
+        drawn[lost[kept.size : n_lost]] = gaussian_draws(left, sigma, random_bytes)
     return drawn
 
 
@@ -118,53 +132,52 @@ class _Unsure(NamedTuple):
     """Trials that the first bits of their points do not decide.
 
     Attributes:
-        places: Where they stand among all [trials].
-        rows: Their first 16 bits [trials].
-        bits: Their place in the block and the point [trials].
-        units: The other 16 bits, for the trials whose row has units of several blocks alone.
+        places: Where they stand among all, rising [trials].
+        firsts: The first 16 bits of their units, which are the lower ones, and of their points [trials].
+        within: Bits of which the upper are the place in the block [trials].
     """
 
     places: NDArray[np.intp]
-    rows: NDArray[np.uint16]
-    bits: NDArray[np.uint64]
-    units: NDArray[np.uint16]
+    firsts: NDArray[np.uint32]
+    within: NDArray[np.unsignedinteger[Any]]
 
 
 def _tried(
     numbers: NDArray[np.int64], start: int, staircase: _Staircase, random_bytes: RandomBytes
 ) -> _Unsure:
     """Fill an array with one trial for each place, and return those that may be lost, at places from `start` on."""
-    words = np.frombuffer(random_bytes(10 * numbers.size), dtype=np.uint8)
-    bits, rows = words[: 8 * numbers.size].view("<u8"), words[8 * numbers.size :].view("<u2")
-    held = rows.astype(np.intp)
-    found = staircase.of_row.take(held)
-    sure, blocks = found.view("<u2")[0::2], found.view("<i2")[1::2]
-    np.bitwise_and(bits, staircase.within, out=numbers.view(np.uint64))
-    # In place, as fresh memory costs more than the arithmetic.
-    held[:] = blocks
-    held <<= staircase.width_bits
-    numbers += held
-    unsure = np.flatnonzero(bits.view("<u2")[3::4] >= sure)
-    rows = rows[unsure]
-    n_divided = int(np.count_nonzero(staircase.block_of[rows] < 0))
-    return _Unsure(
-        unsure + start, rows, bits[unsure], np.frombuffer(random_bytes(2 * n_divided), dtype="<u2")
-    )
+    size, word = numbers.size, staircase.word
+    drawn = random_bytes((word.itemsize + 4) * size)
+    within = np.frombuffer(drawn, word, size)
+    firsts = np.frombuffer(drawn, "<u4", size, word.itemsize * size)
+    found = staircase.of_row.take(firsts.view("<u2")[0::2].astype(np.intp))
+    unsure = np.flatnonzero(firsts >= found)
+    # The block comes to the top of the word, with its sign, and the place behind it; both go down together.
+    room = 8 * word.itemsize - _BLOCK_BITS
+    words = found.astype(word, copy=False)
+    words <<= word.type(room)
+    words |= within >> word.type(_BLOCK_BITS)
+    numbers[:] = words.view(word.str.replace("u", "i")) >> (room - staircase.width_bits)
+    return _Unsure(unsure + start, firsts[unsure], within[unsure])
 
 
 def _lost(
     drawn: NDArray[np.int64], unsure: _Unsure, staircase: _Staircase, random_bytes: RandomBytes
 ) -> NDArray[np.intp]:
-    """Finish the trials that are unsure, and return the places of those that are lost."""
-    blocks = staircase.block_of[unsure.rows].astype(np.intp)
+    """Finish the trials that are unsure, and return the places of those that are lost, rising."""
+    # For each 16 bits more of its unit, which few need, and 48 of its point.
+    more = np.frombuffer(random_bytes(8 * unsure.places.size), dtype="<u8")
+    rows = (unsure.firsts & np.uint32((1 << _ROW_BITS) - 1)).astype(np.int64)
+    blocks = staircase.block_of[rows].astype(np.intp)
     divided = np.flatnonzero(blocks < 0)
-    units = (unsure.rows[divided].astype(np.int64) << _ROW_BITS) + unsure.units
+    units = (rows[divided] << _ROW_BITS) + more[divided].astype("<u2")
     blocks[divided] = np.searchsorted(staircase.ends, units, side="right")
     beyond = np.flatnonzero(blocks == _BLOCKS)
     blocks[beyond] = 0
-    within = (unsure.bits & staircase.within).view(np.int64)
+    bits = 8 * unsure.within.dtype.itemsize - _BLOCK_BITS - staircase.width_bits
+    within = (unsure.within >> _BLOCK_BITS >> bits).astype(np.int64)
     numbers = ((blocks - _BLOCKS // 2) << staircase.width_bits) + within
-    points = unsure.bits >> np.uint64(staircase.width_bits)
+    points = (unsure.firsts >> np.uint32(16)).astype(np.uint64) << np.uint64(48) | more >> np.uint64(16)
     kept = _are_kept(numbers, blocks, points, staircase, random_bytes)
     for trial in beyond:
         numbers[trial], kept[trial] = _tried_beyond(staircase, random_bytes)
@@ -199,17 +212,16 @@ def _are_kept(
     staircase: _Staircase,
     random_bytes: RandomBytes,
 ) -> NDArray[np.bool_]:
-    """Say of each trial whether u, of which `points` are the first bits, is below S f(x) / w_j."""
-    bits = 64 - staircase.width_bits
+    """Say of each trial whether u, of which `points` are the first 64 bits, is below S f(x) / w_j."""
     units = staircase.units[blocks]
-    bounds = math.ldexp(staircase.scale, bits) / units * np.exp(-0.5 * np.square(numbers / staircase.sigma))
+    bounds = math.ldexp(staircase.scale, 64) / units * np.exp(-0.5 * np.square(numbers / staircase.sigma))
     # Points are whole numbers below 2^64, which float64 moves by less than the margin.
     lower = points.astype(np.float64)
     kept = (lower + 1) <= bounds * (1 - _MARGIN)
     for place in np.flatnonzero(~kept & (lower <= bounds * (1 + _MARGIN) + 1)):
         exponent = Fraction(int(numbers[place])) ** 2 / (2 * Fraction(staircase.sigma) ** 2)
         ratio = Fraction(staircase.scale, int(units[place]))
-        kept[place] = _is_below(int(points[place]), bits, ratio, exponent, random_bytes)
+        kept[place] = _is_below(int(points[place]), 64, ratio, exponent, random_bytes)
     return kept
 
 
@@ -245,14 +257,11 @@ def _staircase(sigma: float) -> _Staircase:
         scale -= max(1, scale >> 20)
     # What is left but for one makes a block higher than it need be, which costs trials alone.
     units[half] += 2**32 - 1 - int(units.sum())
-    bits = 64 - width_bits
-    sure = np.floor(
-        np.minimum(math.ldexp(scale, bits) / units * least * (1 - _MARGIN), 2.0**bits * (1 - _MARGIN))
-    )
+    # A whole number: a point whose first bits are less lies below it.
+    sure = np.floor(2.0**16 * np.minimum(scale / units * least, 1) * (1 - _MARGIN))
     ends = np.cumsum(units)
-    # `sure` is a whole number: a point whose first bits are less lies below it.
     return _Staircase(
-        sigma, width_bits, scale, units, ends, _blocks_of_rows(units, ends), sure.astype(np.uint64)
+        sigma, width_bits, scale, units, ends, _blocks_of_rows(units, ends), sure.astype(np.uint32)
     )
 
 
