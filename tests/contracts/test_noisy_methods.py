@@ -71,6 +71,7 @@ class TestRun:
 
 
 @pytest.mark.parametrize("kind", NOISY)
+@pytest.mark.filterwarnings("ignore:seconds is:syntabula.errors.TrainingWarning")
 class TestLimitOfTime:
     @pytest.mark.thorough
     def test_pays_for_as_many_steps_as_it_lets(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +126,21 @@ def test_a_resumed_run_takes_the_steps_that_were_paid_for_on_a_slower_machine(
 
     assert again.privacy.epsilon_spent == whole.privacy.epsilon_spent
     assert again.sample(300, seed=1).equals(whole.sample(300, seed=1))
+
+
+@pytest.mark.parametrize("kind", NOISY)
+def test_a_limit_of_time_that_leaves_next_to_no_steps_is_told(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_library(kind)
+    each_step_takes(1.0, limited(kind, 3.0), monkeypatch)
+
+    with pytest.warns(
+        TrainingWarning, match=r"takes 3 steps of 200, .* All steps take about 200 s .* raise seconds"
+    ):
+        limited(kind, 3.0).fit(table(400), SCHEMA)
+    # A warning would be an error.
+    limited(kind, 20.0).fit(table(400), SCHEMA)
 
 
 def in_time(seconds: float) -> Training:

@@ -23,6 +23,8 @@ from syntabula.record_models.representation import one_way_counts
 _ROWS = 4096
 _FREQUENT = 0.01
 _FEWEST_RECORDS = 50
+_FEW_STEPS = 0.1
+"""Part of the steps below which a limit of time is warned of."""
 _FARTHEST = 0.3
 """Of five methods on a made-up table, those at the default rate were within .02, and most at rates from .3 beyond."""
 _COLLAPSED = 0.8
@@ -98,6 +100,27 @@ def raised(seconds: float | None, *, steps_given: bool) -> str:
     if seconds is None:
         return "steps"
     return "steps and seconds" if steps_given else "seconds"
+
+
+def warn_if_few(steps: int, wanted: int, seconds: float, whole: float) -> None:
+    """Warn of a training with a budget that a limit of time leaves next to nothing of, though all of its budget is spent.
+
+    Args:
+        steps: How many it takes.
+        wanted: How many it takes without the limit.
+        seconds: The limit.
+        whole: How long those would take by the trial.
+    """
+    if steps < wanted * _FEW_STEPS:
+        several = "1 step" if steps == 1 else f"{steps:,} steps"
+        warn_caller(
+            TrainingWarning(
+                f"seconds is {seconds:g}, for which the training takes {several} of {wanted:,}, so that the release "
+                "holds little beside one-way marginals; the whole budget is spent. All steps take about "
+                f"{whole:,.0f} s on this machine: raise seconds, or take method aim, in another "
+                "run, which has to be paid for anew"
+            )
+        )
 
 
 def warn_if_collapsed(model: Model, start: OneWayStart, learning_rate: float, longer: str = "steps") -> bool:

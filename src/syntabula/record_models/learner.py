@@ -20,7 +20,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.training.prices import require_training
-from syntabula.record_models.astray import raised, unless_astray, warn_if_collapsed
+from syntabula.record_models.astray import raised, unless_astray, warn_if_collapsed, warn_if_few
 from syntabula.record_models.base import NoisyRecordModel, RecordModel, takes_noise
 from syntabula.record_models.dependence_kept import warn_if_nothing_learned
 from syntabula.record_models.loop import TRAIN, Training
@@ -174,4 +174,6 @@ class RecordLearner:
             return paid_for
         n_rows = max(round(total), 1)
         cost = model.noisy_training_cost(doors.domain, n_rows, self.training, self.noisy, self.steps)
-        return min(max(int(self.steps * self.training.seconds / cost.seconds), 1), self.steps)
+        steps = min(max(int(self.steps * self.training.seconds / cost.seconds), 1), self.steps)
+        warn_if_few(steps, self.steps, self.training.seconds, cost.seconds)
+        return steps

@@ -50,7 +50,8 @@ class NoisyTraining:
 
     Attributes:
         steps: Exactly so many; None for 300 times the square root of epsilon, from 100 to 2,000.
-        rate: Chance of each record to be in a step.
+        rate: Chance of each record to be in a step. Where a unit has several rows, a step takes one of them at most, and
+            the rate is at most one over `rows_per_unit`.
         clip: Largest L2 length of the gradient of a record's loss.
         learning_rate: Of AdamW, at its largest; it grows for the first steps and then falls along half a cosine to zero.
             A step moves each weight by about as much, so it is from 1e-7 to 1: with others nothing is learned, and all
