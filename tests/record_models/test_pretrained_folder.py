@@ -86,6 +86,14 @@ class TestCheckFolder:
 
 
 class TestGReaT:
+    def test_a_model_without_its_tokenizer_is_refused(self, tmp_path: Path) -> None:
+        place = saved(tmp_path / "model")
+        for file in place.glob("token*"):
+            file.unlink()
+
+        with pytest.raises(ArgumentError, match=r"tokenizer.* save .* there with save_pretrained"):
+            read_base(place)
+
     def test_a_folder_is_refused_before_a_table_is_read(self, tmp_path: Path) -> None:
         method = st.GReaT(epsilon=math.inf)
 

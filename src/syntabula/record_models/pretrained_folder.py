@@ -101,6 +101,12 @@ def read_base(path: str | os.PathLike[str]) -> tuple[Any, Any]:
             f"cannot be read as a causal language model with its tokenizer ({type(error).__name__}); save both there "
             "with save_pretrained",
         ) from None
+    # Where its files are missing, newer transformers makes a tokenizer without any token of the configuration alone.
+    if not tokenise_with(tokenizer)("a"):
+        raise _refused(
+            Path(path),
+            "has no tokenizer that knows the letter a; save that of the model there with save_pretrained",
+        )
     return model.eval(), tokenizer
 
 
