@@ -363,8 +363,7 @@ class NoisySums:
                 )
             self._done += 1
         noisy = self._noise.gaussian_vector(self._grid.rounded(exact), self._scale)
-        released: NDArray[np.float64] = noisy.astype(np.float64)
-        released *= self._grid.unit
+        released: NDArray[np.float64] = np.multiply(noisy, self._grid.unit)
         return released
 
 
