@@ -18,8 +18,9 @@ from syntabula.privacy.training import per_record
 from syntabula.privacy.training.gradient_parts import Weights
 from syntabula.privacy.training.records import TrainingSession
 from syntabula.record_models.encoding import Encoder, plain_encoding
+from syntabula.record_models.levels import merged_levels
 from syntabula.record_models.noisy_loop import NoisyTraining
-from syntabula.record_models.one_way import OneWayStart, merged_levels
+from syntabula.record_models.one_way import OneWayStart
 from syntabula.record_models.variational import Variational, VariationalNetwork
 
 torch = pytest.importorskip("torch")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syntabula.marginals.domain import Domain
-from syntabula.record_models.one_way import merged_levels
+from syntabula.record_models.levels import merged_levels
 
 
 class TestLevels:

@@ -13,7 +13,7 @@ from syntabula.models.gum import GUM
 from syntabula.record_models.adversarial import _CRITIC_UNITS, _NOISY_CRITIC_UNITS
 from syntabula.record_models.autoregressive import Autoregressive
 from syntabula.record_models.tabular_diffusion import _NOISY_UNITS, _UNITS
-from syntabula.record_models.variational import _NOISY_EMPHASIS
+from syntabula.record_models.variational import _EMPHASIS, _NOISY_EMPHASIS
 from syntabula.select.fixed_marginals import OneWay
 from syntabula.select.spanning_tree import SpanningTree
 from syntabula.synthesizers.settings import method_options, parts_of
@@ -35,7 +35,7 @@ METHODS = [m for m in OURS if not isinstance(m, st.Marginal) or isinstance(m, st
 ]
 # What options that follow from the budget are where none is given: without one, and with one.
 NONE_IS = {
-    ("tvae", "emphasis"): (1.0, _NOISY_EMPHASIS),
+    ("tvae", "emphasis"): (_EMPHASIS, _NOISY_EMPHASIS),
     ("tabddpm", "units"): (_UNITS, _NOISY_UNITS),
     ("ctgan", "critic_units"): (_CRITIC_UNITS, _NOISY_CRITIC_UNITS),
 }

@@ -42,6 +42,11 @@ class RecordModel(Model, Protocol):
         """Whether its losses on records held out from training say when to stop."""
         return True
 
+    @property
+    def follows_exact_marginals(self) -> bool:
+        """Whether its rows without privacy are drawn again so that columns have their one-way marginals."""
+        return False
+
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training on so many rows over a domain takes, from a timed step on a made-up batch.
 

@@ -13,7 +13,7 @@ from syntabula.marginals.fourier import FourierFeatures
 from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model
 from syntabula.record_models.astray import drawn_rows
-from syntabula.record_models.one_way import level_groups
+from syntabula.record_models.levels import level_groups
 
 _RECORDS, _ROWS, _GROUPS, _COLUMNS, _STRONGEST = 8192, 2048, 8, 64, 20
 _SHOWN, _LEAST = 0.3, 0.1

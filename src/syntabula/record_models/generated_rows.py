@@ -14,6 +14,7 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model, model_array_bytes, model_from_state, model_state, whole_model
 from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.record_models.base import counted_marginals
+from syntabula.record_models.levels import level_groups
 from syntabula.record_models.representation import ColumnLookup, Places
 
 _RAKINGS = 10
@@ -105,6 +106,7 @@ def rows_at(rows: EncodedTable, places: Places) -> EncodedTable:
 
 
 _ROWS_PER_CODE = 10
+_DRAWN_FOR_EXACT = 2
 _TRIED, _MANY = 20_000, 0.1
 
 
@@ -121,15 +123,21 @@ class RakedRows(Model):
     fewer by one for each code. So fewer rows than ten per code are left as they were drawn. Given columns are left to
     the model, and so are conditions that fewer than a tenth of its rows satisfy.
 
+    Without noise there are as many codes as values. They are then put in so many groups that there are ten rows for each,
+    and twice as many rows are drawn as come out, so that few are repeated: a row that comes out twice would have the same
+    values twice.
+
     Attributes:
         inner: The model.
-        counts: Noisy one-way marginal of each column, none of them below 0 and all with a sum above it.
+        counts: One-way marginal of each column, none of them below 0 and all with a sum above it.
+        exact: Whether they are without noise.
     """
 
     kind: ClassVar[str] = "raked_rows"
 
     inner: Model
     counts: Mapping[str, FloatArray]
+    exact: bool = False
 
     @property
     def domain(self) -> Domain:
@@ -157,11 +165,25 @@ class RakedRows(Model):
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows that have the one-way marginals; with `given`, draw as the model does."""
-        rows = self.inner.sample(n, rng, given)
-        if given is not None or n < _ROWS_PER_CODE * sum(self.domain.sizes):
-            return rows
-        shares = {c: counts / counts.sum() for c, counts in self.counts.items()}
-        return rows_at(rows, places_again(raked(np.ones(n), rows, shares), n, rng))
+        levels = self._levels(n)
+        if given is not None or levels < 2:
+            return self.inner.sample(n, rng, given)
+        n_drawn = _DRAWN_FOR_EXACT * n if self.exact else n
+        rows = self.inner.sample(n_drawn, rng)
+        divisions = []
+        for column, codes in zip(rows.domain, rows.codes, strict=True):
+            counts = self.counts[column]
+            groups = level_groups(counts, levels, ordered=column in rows.domain.ordered)
+            divisions.append((groups[codes], np.bincount(groups, counts) / counts.sum()))
+        weights = raked_to(np.ones(n_drawn), divisions, times=_RAKINGS)
+        return rows_at(rows, places_again(weights, n, rng))
+
+    def _levels(self, n: int) -> int:
+        """Return how many groups of codes of a column n rows can follow; 0 for none."""
+        sizes = self.domain.sizes
+        if self.exact:
+            return min(_DRAWN_FOR_EXACT * n // (_ROWS_PER_CODE * len(sizes)), max(sizes))
+        return max(sizes) if n >= _ROWS_PER_CODE * sum(sizes) else 0
 
     def restricted(self, weights: Weights) -> Restricted:
         """Return the raked rows that satisfy conditions, or if few do, the model restricted to them."""
@@ -178,7 +200,8 @@ class RakedRows(Model):
         facts, arrays = model_state(self.inner)
         of_inner = {f"inner/{name}": array for name, array in arrays.items()}
         one_way = np.concatenate([self.counts[c] for c in self.domain])
-        return {"inner": facts, "sizes": list(self.domain.sizes)}, of_inner | {"one_way": one_way}
+        own = {"inner": facts, "sizes": list(self.domain.sizes), "exact": self.exact}
+        return own, of_inner | {"one_way": one_way}
 
     @classmethod
     def array_bytes(cls, facts: Mapping[str, Any]) -> dict[str, int] | None:
@@ -203,4 +226,4 @@ class RakedRows(Model):
             counts = dict(zip(domain, np.split(one_way, np.cumsum(domain.sizes)[:-1]), strict=True))
             if any(values.sum() <= 0 for values in counts.values()):
                 raise ValueError("a column without records")
-            return cls(inner, counts)
+            return cls(inner, counts, exact=bool(facts.get("exact", False)))

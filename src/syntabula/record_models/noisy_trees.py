@@ -27,7 +27,7 @@ from syntabula.marginals.splits import (
 )
 from syntabula.record_models.joined_groups import joined_groups
 from syntabula.record_models.leaf_raking import raked
-from syntabula.record_models.one_way import level_groups
+from syntabula.record_models.levels import level_groups
 from syntabula.record_models.population import believed
 from syntabula.record_models.trees import Tree
 

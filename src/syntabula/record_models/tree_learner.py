@@ -25,8 +25,9 @@ from syntabula.privacy.pricing import counting_event, standard_deviation
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.learner import ONE_WAY
+from syntabula.record_models.levels import merged_levels
 from syntabula.record_models.noisy_trees import MOST_CELLS, MOST_GROUPS, MOST_VALUES, Level, NoisyTree
-from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart, merged_levels
+from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
 
 DEPENDENCE = "measure how far columns depend on each other"

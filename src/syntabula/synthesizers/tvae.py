@@ -20,8 +20,9 @@ class TVAE(NoisyTrained):
     Xu, Skoularidou, Cuesta-Infante, Veeramachaneni (2019), "Modeling Tabular data using Conditional GAN".
 
     Departures: categories and modes are drawn from the decoder's distributions, where public code takes the most likely
-    one, and so loses what is rare. The loss is the bound on the likelihood, where public code doubles the part of
-    the reconstruction (`emphasis`). Modes are fitted to the one-way marginals, and drawn anew for each batch. The rate
+    one, and so loses what is rare. The loss has the reconstruction twice, as in public code; once would be the bound
+    on the likelihood (`emphasis`). Rows are drawn again so that columns have their one-way marginals, which the records'
+    hidden numbers, not quite normal ones, would move. Modes are fitted to these, and drawn anew for each batch. The rate
     of the training falls to zero, rows are drawn by the running mean of the weights, and records held out from training
     say when to stop; the paper takes 300 passes.
 
