@@ -214,16 +214,6 @@ class TestResuming:
             assert np.array_equal(result.with_target, whole[key].with_target)
             assert np.array_equal(result.without_target, whole[key].without_target)
 
-    def test_a_folder_whose_first_model_was_refused_takes_a_mended_method(self, tmp_path):
-        folder = tmp_path / "shadows"
-        with pytest.raises(KeyboardInterrupt):
-            st.attack(table(), Counting(str(tmp_path / "log"), 1), SCHEMA, n_shadows=8, folder=folder)
-        assert [path.name for path in folder.iterdir()] == ["shadows.json"]
-
-        st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=folder)
-        with pytest.raises(ArgumentError, match="another table, method or setting"):
-            st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=folder, seed=1)
-
     def test_progress_says_how_long_the_rest_takes(self, monkeypatch):
         now = iter(range(0, 10_000, 100))
         monkeypatch.setattr(shadows.time, "perf_counter", lambda: float(next(now)))

@@ -323,7 +323,7 @@ class TestMetricsOfOthers:
     def test_an_entry_point_may_name_an_object_that_says_it_for_one_of_several_metrics(self, monkeypatch):
         info = replace(syntabula.metrics.describe_metric("tvd-1"), key="tvd-4", options={"way": 4})
         entry = Entry(kind="metric", key="tvd-4", home="elsewhere:TVD_4")
-        monkeypatch.setattr(registry, "entries", lambda kind: [entry])
+        monkeypatch.setattr(registry, "entries", lambda kind, **asked: [entry])
         monkeypatch.setattr(registry, "load", lambda kind, key: info)
 
         assert syntabula.metrics.describe_metric("tvd-4").make() == TotalVariation(way=4)

@@ -135,7 +135,7 @@ class TestSelectorsOfPlugIns:
     @pytest.fixture
     def passes_its_trial(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As of a selector that breaks on the table alone."""
-        monkeypatch.setattr("syntabula.select.trial.try_selector", lambda *given: None)
+        monkeypatch.setattr("syntabula.select.trial.try_selector", lambda *given, **limit: None)
 
     def test_what_the_class_shows_is_refused_when_the_method_is_made(self) -> None:
         cases = [

@@ -156,9 +156,7 @@ def _stored(place: Path, number: int) -> tuple[Floats, float] | None:
 def _opened(folder: Path, identity: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / _IDENTITY
-    is_begun = any(folder.glob("shadow-*.npy"))
-    # Where the first fit was refused there is nothing to mix up, and the user has mended the method or the schema.
-    if path.exists() and is_begun:
+    if path.exists():
         try:
             known = json.loads(path.read_text(encoding="utf-8"))["identity"]
         except (ValueError, KeyError, TypeError):
@@ -168,7 +166,7 @@ def _opened(folder: Path, identity: str) -> Path:
                 f"the folder {str(folder)!r} holds shadow models of another table, method or setting; name "
                 "another folder, or remove it"
             )
-    elif is_begun:
+    elif any(folder.glob("shadow-*.npy")):
         raise ArgumentError(f"the folder {str(folder)!r} holds shadow models of unknown origin; remove them")
     else:
         with whole_file(path) as temporary:

@@ -68,7 +68,7 @@ def _tab_bench(method: str, dataset: str, epsilon: float) -> Options:
 def _margnet(method: str, dataset: str, epsilon: float) -> Options:
     """Chen, Gong, Wang, MargNet, table 7; the number of iterations depends on the table and on the budget."""
     if not method.startswith("margnet"):
-        return {}
+        return _label(method, dataset, epsilon)
     table = dataset.partition("@")[0]
     steps = {"loan": 1000, "gauss50": 500}.get(table, 100 if epsilon >= 10 else 200)
     rows = {"gauss10": 256, "gauss30": 1024, "gauss50": 1024}.get(table, 512)

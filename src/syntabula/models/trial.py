@@ -93,7 +93,7 @@ def try_model(model: MarginalModel, domain: Domain, *, limit_mb: float = 1000.0)
     needed = _tried(kind, "memory_mb", lambda: float(unfitted.memory_mb(cliques)), math.isfinite)
     if needed > limit_mb:
         raise ResourceError(
-            f"model {kind!r} may need {above_limit(needed, limit_mb)} for counts that are made up"
+            f"model {kind!r} may need {above_limit(needed, limit_mb)} for counts that are made up; raise memory_mb"
         )
     fitted: Any = _tried(kind, "fit", lambda: unfitted.fit(measured), is_over)
     _tried(kind, "total", lambda: float(fitted.total), lambda total: 0 < total < math.inf)

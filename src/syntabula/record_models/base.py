@@ -44,7 +44,7 @@ class RecordModel(Model, Protocol):
 
     @property
     def follows_exact_marginals(self) -> bool:
-        """Whether its rows without privacy are drawn again so that columns have their one-way marginals."""
+        """Whether its rows without privacy are drawn again by weights with which columns have their one-way marginals."""
         return False
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:

@@ -83,6 +83,8 @@ def raked_to(
         for groups, shares in divisions:
             held = np.bincount(groups, found, minlength=shares.size)
             wanted = np.where(held > 0, shares, 0.0)
+            if not wanted.any():
+                continue  # All rows are in groups without a share, which tells nothing of single ones.
             found = found * (wanted / np.maximum(held, 1e-300))[groups]
             found /= found.sum()
     return found
@@ -123,9 +125,10 @@ class RakedRows(Model):
     fewer by one for each code. So fewer rows than ten per code are left as they were drawn. Given columns are left to
     the model, and so are conditions that fewer than a tenth of its rows satisfy.
 
-    Without noise there are as many codes as values. They are then put in so many groups that there are ten rows for each,
-    and twice as many rows are drawn as come out, so that few are repeated: a row that comes out twice would have the same
-    values twice.
+    Without noise there may be as many codes as values, and any number of rows is drawn again. Codes are put in so many
+    groups that ten rows are drawn for each. Twice as many rows are drawn as come out, so that few are repeated: a row
+    that comes out twice would have the same values twice. Shares then have about half of the variance of rows that are
+    drawn one by one, and none of the network's bias.
 
     Attributes:
         inner: The model.
@@ -170,11 +173,14 @@ class RakedRows(Model):
             return self.inner.sample(n, rng, given)
         n_drawn = _DRAWN_FOR_EXACT * n if self.exact else n
         rows = self.inner.sample(n_drawn, rng)
-        divisions = []
+        divisions: list[tuple[NDArray[Any], FloatArray]] = []
         for column, codes in zip(rows.domain, rows.codes, strict=True):
             counts = self.counts[column]
-            groups = level_groups(counts, levels, ordered=column in rows.domain.ordered)
-            divisions.append((groups[codes], np.bincount(groups, counts) / counts.sum()))
+            shares = counts / counts.sum()
+            if shares.size > levels:
+                groups = level_groups(counts, levels, ordered=column in rows.domain.ordered)
+                codes, shares = groups.astype(np.min_scalar_type(levels))[codes], np.bincount(groups, shares)
+            divisions.append((codes, shares))
         weights = raked_to(np.ones(n_drawn), divisions, times=_RAKINGS)
         return rows_at(rows, places_again(weights, n, rng))
 
