@@ -63,7 +63,7 @@ def estimate(cell: Cell, limit: float) -> Estimate:
 @functools.lru_cache(maxsize=256)
 def cells_of_table(dataset: str) -> float:
     """Return the rows times the columns of a table; of a file, a guess from its size."""
-    from syntabula.bench.table_source import CODED_ADULT
+    from syntabula.bench.labels import CODED_ADULT
     from syntabula.datasets.registry import registry
 
     table, rows = table_and_rows(dataset)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from syntabula._arguments import near
-from syntabula.bench.table_source import label_of
+from syntabula.bench.labels import label_of
 from syntabula.errors import ArgumentError
 
 Options = Mapping[str, Any]

@@ -10,7 +10,8 @@ import numpy as np
 
 from syntabula.attacks.baselines import take_rows
 from syntabula.bench.cell import table_and_rows
-from syntabula.datasets.registry import describe, registry
+from syntabula.bench.labels import CODED_ADULT
+from syntabula.datasets.registry import registry
 from syntabula.errors import DatasetError
 from syntabula.table.draft import draft_schema
 from syntabula.table.raw import Origin, PhysicalType, RawColumn, RawTable
@@ -18,8 +19,6 @@ from syntabula.table.read import read
 from syntabula.table.schema.columns import Categorical, Numeric
 from syntabula.table.schema.schema import Schema
 
-CODED_ADULT = "adult_margnet"
-"""The coded Adult of MargNet's public code, in the checkout that the environment variable MARGNET names."""
 SIMULATED = ("controlled_", "points_")
 """Begin the names of tables that are drawn anew with each seed, with as many rows as asked."""
 _ROWS_SEED = 0
@@ -66,12 +65,6 @@ def check_table(name: str) -> None:
     elif not Path(table).is_file():
         where = "" if Path(table).is_absolute() else f" in {str(Path.cwd())!r}"
         raise DatasetError(f"there is no file {table!r}{where}; correct its path in `datasets`")
-
-
-def label_of(name: str) -> str | None:
-    """Return the column to predict of a named table; None for others."""
-    table, _ = table_and_rows(name)
-    return describe(table).label if table in registry() else "y_attr" if table == CODED_ADULT else None
 
 
 def schema_of_table(name: str, table: RawTable) -> Schema:
