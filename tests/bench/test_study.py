@@ -11,9 +11,9 @@ import yaml
 
 from syntabula.bench import Binning, Candidate, Figure, Study, find_study, read_study
 from syntabula.bench.cell import Cell
-from syntabula.bench.labels import CODED_ADULT, label_of
 from syntabula.bench.papers.tab_bench import both_settings
 from syntabula.bench.study import study_of
+from syntabula.bench.table_names import CODED_ADULT, label_of
 from syntabula.bench.table_source import load_table
 from syntabula.bench.tasks import TASKS
 from syntabula.errors import ArgumentError, BudgetError, SyntabulaError

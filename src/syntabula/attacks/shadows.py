@@ -94,7 +94,7 @@ def run_shadows(
     for number, values, seconds in _results(job, missing, place, workers):
         done[number] = values, seconds
         left = (time.perf_counter() - began) / (len(done) - resumed) * (n_shadows - len(done))
-        report(f"{STEP}, about {left:,.0f} s left" if left else STEP, len(done) / n_shadows)
+        report(f"{STEP}, about {left:,.0f} s left" if round(left) else STEP, len(done) / n_shadows)
     return Shadows(
         values=np.stack([done[number][0] for number in range(n_shadows)]),
         seconds=np.array([done[number][1] for number in range(n_shadows)]),

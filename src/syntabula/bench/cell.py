@@ -112,18 +112,6 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | bool | None) else str(value)
 
 
-def table_and_rows(name: str) -> tuple[str, int | None]:
-    """Return the table of a name such as "bank@2000" and its number of rows; None for all."""
-    table, at, rows = name.rpartition("@")
-    return (table, int(rows)) if at and rows.isdecimal() else (name, None)
-
-
-def with_rows(name: str, most: int) -> str:
-    """Return the name of a table that takes at most so many rows."""
-    table, rows = table_and_rows(name)
-    return f"{table}@{most if rows is None else min(rows, most)}"
-
-
 def n_cells(n: int, kind: str = "", verb: tuple[str, str] = ("", "")) -> str:
     """Return how many cells there are in words, such as "1 cell is"; kind and verb are words of the caller."""
     return f"{n:,} {kind}{('cells', 'cell')[n == 1]}{verb[n != 1]}"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syntabula._arguments import near, shown, text
-from syntabula.bench.cell import table_and_rows
 from syntabula.bench.fields import check_names
 from syntabula.bench.recorded import RECORDED
+from syntabula.bench.table_names import table_and_rows
 from syntabula.errors import ArgumentError, SyntabulaError
 from syntabula.table.files.formats import file_format, is_workbook
 
@@ -55,7 +55,7 @@ def check_rows(study: StudyFields) -> None:
 
 def known_tables(given: Sequence[str]) -> list[str]:
     """Return the names of all tables: those given, without their numbers of rows, and all named ones."""
-    from syntabula.bench.labels import CODED_ADULT
+    from syntabula.bench.table_names import CODED_ADULT
     from syntabula.datasets.registry import registry
 
     return [*dict.fromkeys(table_and_rows(name)[0] for name in given), CODED_ADULT, *registry()]
@@ -97,7 +97,7 @@ def check_tables(study: StudyFields) -> None:
 
     A table that cannot be read is left out, as a run leaves out its cells.
     """
-    from syntabula.bench.labels import label_of
+    from syntabula.bench.table_names import label_of
 
     named = [(study.target, "target")] if study.target is not None else []
     named += [(column, "the option without") for column in study.options.get("without", ())]
@@ -128,7 +128,7 @@ def check_tables(study: StudyFields) -> None:
 
 def scores_of(study: StudyFields, table: str) -> tuple[str, ...]:
     """Return the scores of a study that a table can have: without those that predict, if it has no column for that."""
-    from syntabula.bench.labels import label_of
+    from syntabula.bench.table_names import label_of
 
     if study.target is not None or label_of(table):
         return study.scores

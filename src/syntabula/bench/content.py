@@ -10,7 +10,8 @@ from pathlib import Path
 
 from syntabula._entries import KINDS
 from syntabula._register import entries
-from syntabula.bench.cell import Cell, table_and_rows
+from syntabula.bench.cell import Cell
+from syntabula.bench.table_names import table_and_rows
 
 _SIZE = 8
 """Bytes of a digest."""

@@ -15,7 +15,8 @@ from importlib import resources
 from typing import Any, Literal
 
 from syntabula._spaces import Range
-from syntabula.bench.cell import Cell, table_and_rows
+from syntabula.bench.cell import Cell
+from syntabula.bench.table_names import table_and_rows
 from syntabula.tuning.objective import EVALUATORS
 
 START = 1.5
@@ -63,7 +64,7 @@ def estimate(cell: Cell, limit: float) -> Estimate:
 @functools.lru_cache(maxsize=256)
 def cells_of_table(dataset: str) -> float:
     """Return the rows times the columns of a table; of a file, a guess from its size."""
-    from syntabula.bench.labels import CODED_ADULT
+    from syntabula.bench.table_names import CODED_ADULT
     from syntabula.datasets.registry import registry
 
     table, rows = table_and_rows(dataset)

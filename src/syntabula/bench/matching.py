@@ -60,7 +60,7 @@ def of_other_code(records: Mapping[str, Record]) -> int:
 
 
 def _is_absent(cell: Cell) -> bool:
-    from syntabula.bench.cell import table_and_rows
     from syntabula.bench.checks import known_tables
+    from syntabula.bench.table_names import table_and_rows
 
     return not cell.content and table_and_rows(cell.dataset)[0] not in known_tables(())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from syntabula._arguments import near
-from syntabula.bench.labels import label_of
+from syntabula.bench.table_names import label_of
 from syntabula.errors import ArgumentError
 
 Options = Mapping[str, Any]
@@ -42,14 +42,11 @@ def _tab_bench(method: str, dataset: str, epsilon: float) -> Options:
                 "theta": 6.0, "candidates": 400, "iterations": 3000, "size_penalty": 1e-8, "max_columns": 6,
                 "max_clique_cells": 1e7,
             },
-            "rap++": {
-                "chosen_per_round": 5, "n_thresholds": 2_000_000, "learning_rate": 3e-3,
-                **_label(method, dataset, epsilon),
-            },
+            "rap++": {"chosen_per_round": 5, "n_thresholds": 2_000_000, "learning_rate": 3e-3},
             "gem": {"n_rows": 1024, "learning_rate": 1e-3, "iterations": 500, "rounds_per_column": 5},
-            "dp-merf": {"features": 2000, "learning_rate": 1e-2, **_label(method, dataset, epsilon)},
+            "dp-merf": {"features": 2000, "learning_rate": 1e-2},
         }  # fmt: skip
-        return whole.get(method, {})
+        return {**whole.get(method, {}), **_label(method, dataset, epsilon)}
     rounds = {"rounds_per_column": _ROUNDS_OF_RAP[place] / _COLUMNS[place], "chosen_per_round": 3}
     selectors: Mapping[str, Options] = {
         "top_q": {**rounds, "measure_share": 0.5},
@@ -82,7 +79,7 @@ def _margnet(method: str, dataset: str, epsilon: float) -> Options:
 
 
 def _label(method: str, dataset: str, epsilon: float) -> Options:
-    """Our settings, and the table's label for a method that may be told it, as the papers' code tells these."""
+    """Our settings, and the table's label for the methods that the papers' code tells it."""
     del epsilon
     option, label = TOLD_LABEL.get(method), label_of(dataset)
     return {} if option is None or label is None else {option: label}

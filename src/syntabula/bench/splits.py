@@ -14,9 +14,8 @@ from syntabula._extras import require
 from syntabula.attacks.baselines import take_rows
 from syntabula.bench.bin_rules import RULES, with_rule
 from syntabula.bench.candidate import Binning
-from syntabula.bench.cell import table_and_rows
-from syntabula.bench.labels import CODED_ADULT, label_of
 from syntabula.bench.levels import few_values_ranked
+from syntabula.bench.table_names import CODED_ADULT, label_of, table_and_rows
 from syntabula.bench.table_source import load_table, schema_of_table
 from syntabula.datasets.registry import describe, registry
 from syntabula.errors import DataError

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from syntabula._arguments import megabytes, near, normalise, positive, refusal, several, words
 from syntabula.bench.candidate import FEW, Binning, Candidate, binning_of, budgets, candidate_of, fields_of
-from syntabula.bench.cell import Cell, table_and_rows, with_rows
+from syntabula.bench.cell import Cell
 from syntabula.bench.checks import (
     check_dataset,
     check_figure_scores,
@@ -28,6 +28,7 @@ from syntabula.bench.checks import (
 from syntabula.bench.content import content_of
 from syntabula.bench.fields import DELTA, NAMED, WORDS, check_names
 from syntabula.bench.study_fields import Figure, StudyFields
+from syntabula.bench.table_names import table_and_rows, with_rows
 from syntabula.bench.tasks import TASKS
 from syntabula.errors import ArgumentError, SchemaError, SyntabulaError, SyntabulaWarning
 from syntabula.table.schema.plain_yaml import read_yaml

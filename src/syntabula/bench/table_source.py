@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from syntabula.attacks.baselines import take_rows
-from syntabula.bench.cell import table_and_rows
-from syntabula.bench.labels import CODED_ADULT
+from syntabula.bench.table_names import CODED_ADULT, table_and_rows
 from syntabula.datasets.registry import registry
 from syntabula.errors import DatasetError
 from syntabula.table.draft import draft_schema

@@ -21,7 +21,8 @@ import numpy as np
 from syntabula._register import load
 from syntabula.bench.bin_rules import RULES
 from syntabula.bench.candidate import Binning
-from syntabula.bench.cell import Cell, table_and_rows
+from syntabula.bench.cell import Cell
+from syntabula.bench.table_names import table_and_rows
 from syntabula.bench.table_source import SIMULATED, load_table, simulated
 from syntabula.bench.tasks import Outcome
 from syntabula.bins.uniform import Bins, UniformBins, uniform_within

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from syntabula._extras import require
-from syntabula.bench.cell import Cell, table_and_rows
+from syntabula.bench.cell import Cell
+from syntabula.bench.table_names import table_and_rows
 from syntabula.bench.table_source import simulated
 from syntabula.bench.task_columns import bin_count, fitted_bins
 from syntabula.bench.tasks import Outcome

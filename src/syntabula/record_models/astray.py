@@ -117,8 +117,7 @@ def warn_if_few(steps: int, wanted: int, seconds: float, whole: float) -> None:
             TrainingWarning(
                 f"seconds is {seconds:g}, for which the training takes {several} of {wanted:,}, so that the release "
                 "holds little beside one-way marginals; the whole budget is spent. All steps take about "
-                f"{whole:,.0f} s on this machine: raise seconds, or take method aim, in another "
-                "run, which has to be paid for anew"
+                f"{whole:,.0f} s on this machine: raise seconds, or take method aim. Another run has to be paid for anew"
             )
         )
 

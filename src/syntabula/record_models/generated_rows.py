@@ -167,7 +167,7 @@ class RakedRows(Model):
         return self.counts[column]
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
-        """Draw n rows that have the one-way marginals; with `given`, draw as the model does."""
+        """Draw n rows by weights that follow the one-way marginals; with `given`, draw as the model does."""
         levels = self._levels(n)
         if given is not None or levels < 2:
             return self.inner.sample(n, rng, given)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from syntabula.bench.cell import table_and_rows
 from syntabula.bench.summary import Row, Summary
+from syntabula.bench.table_names import table_and_rows
 from syntabula.bench.words import budget_of, number
 from syntabula.report.groups import shown
 from syntabula.report.svg import LINE, TEXT, drawn
