@@ -43,8 +43,8 @@ class RecordModel(Model, Protocol):
         return True
 
     @property
-    def follows_exact_marginals(self) -> bool:
-        """Whether its rows without privacy are drawn again by weights with which columns have their one-way marginals."""
+    def follow_marginals(self) -> bool:
+        """Whether rows without privacy are drawn again by weights with which columns have their one-way marginals."""
         return False
 
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:

@@ -107,8 +107,19 @@ def rows_at(rows: EncodedTable, places: Places) -> EncodedTable:
     return EncodedTable(rows.domain, tuple(codes[places] for codes in rows.codes))
 
 
+def _repeated(weights: FloatArray, n: int) -> float:
+    """Return the share of n rows, drawn by weights, that have come out before."""
+    return float(np.maximum(weights * (n / weights.sum()) - 1, 0).sum()) / n
+
+
+def _joined(rows: EncodedTable, others: EncodedTable) -> EncodedTable:
+    """Return rows and others below them."""
+    pairs = zip(rows.codes, others.codes, strict=True)
+    return EncodedTable(rows.domain, tuple(np.concatenate(pair) for pair in pairs))
+
+
 _ROWS_PER_CODE = 10
-_DRAWN_FOR_EXACT = 2
+_MORE, _MOST_MORE, _REPEATED = 0.25, 100_000, 0.05
 _TRIED, _MANY = 20_000, 0.1
 
 
@@ -126,9 +137,10 @@ class RakedRows(Model):
     the model, and so are conditions that fewer than a tenth of its rows satisfy.
 
     Without noise there may be as many codes as values, and any number of rows is drawn again. Codes are put in so many
-    groups that ten rows are drawn for each. Twice as many rows are drawn as come out, so that few are repeated: a row
-    that comes out twice would have the same values twice. Shares then have about half of the variance of rows that are
-    drawn one by one, and none of the network's bias.
+    groups that ten rows are drawn for each. A row that comes out twice may have the same values twice. So a quarter more
+    rows are drawn than come out, at most 100,000, and twice as many as come out where more than a twentieth would be
+    repeated otherwise. Shares then have a tenth to a half of the variance of rows that are drawn one by one, and none of
+    the network's bias.
 
     Attributes:
         inner: The model.
@@ -168,11 +180,19 @@ class RakedRows(Model):
 
     def sample(self, n: int, rng: np.random.Generator, given: EncodedTable | None = None) -> EncodedTable:
         """Draw n rows by weights that follow the one-way marginals; with `given`, draw as the model does."""
-        levels = self._levels(n)
-        if given is not None or levels < 2:
+        if given is not None or self._levels(n) < 2:
             return self.inner.sample(n, rng, given)
-        n_drawn = _DRAWN_FOR_EXACT * n if self.exact else n
-        rows = self.inner.sample(n_drawn, rng)
+        more = min(int(_MORE * n), _MOST_MORE) if self.exact else 0
+        rows = self.inner.sample(n + more, rng)
+        weights = self._weights(rows)
+        if self.exact and _repeated(weights, n) > _REPEATED:
+            rows = _joined(rows, self.inner.sample(n - more, rng))
+            weights = self._weights(rows)
+        return rows_at(rows, places_again(weights, n, rng))
+
+    def _weights(self, rows: EncodedTable) -> FloatArray:
+        """Return weights of drawn rows with which columns have their marginals [rows]."""
+        levels = self._levels(rows.n_rows)
         divisions: list[tuple[NDArray[Any], FloatArray]] = []
         for column, codes in zip(rows.domain, rows.codes, strict=True):
             counts = self.counts[column]
@@ -181,14 +201,13 @@ class RakedRows(Model):
                 groups = level_groups(counts, levels, ordered=column in rows.domain.ordered)
                 codes, shares = groups.astype(np.min_scalar_type(levels))[codes], np.bincount(groups, shares)
             divisions.append((codes, shares))
-        weights = raked_to(np.ones(n_drawn), divisions, times=_RAKINGS)
-        return rows_at(rows, places_again(weights, n, rng))
+        return raked_to(np.ones(rows.n_rows), divisions, times=_RAKINGS)
 
     def _levels(self, n: int) -> int:
         """Return how many groups of codes of a column n rows can follow; 0 for none."""
         sizes = self.domain.sizes
         if self.exact:
-            return min(_DRAWN_FOR_EXACT * n // (_ROWS_PER_CODE * len(sizes)), max(sizes))
+            return min(n // (_ROWS_PER_CODE * len(sizes)), max(sizes))
         return max(sizes) if n >= _ROWS_PER_CODE * sum(sizes) else 0
 
     def restricted(self, weights: Weights) -> Restricted:

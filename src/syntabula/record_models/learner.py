@@ -128,7 +128,7 @@ class RecordLearner:
         if self.is_private:
             weighed = not self.model.starts_at_marginals
             model = unless_astray(model, start, self.noisy.learning_rate, weighed=weighed)
-        return start.raked(model, exactly=self.model.follows_exact_marginals), None
+        return start.raked(model, exactly=self.model.follow_marginals), None
 
     def _trained(self, start: OneWayStart, share: Fraction, progress: Progress) -> Model:
         doors, measured = start.doors, start.measured

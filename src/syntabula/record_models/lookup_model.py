@@ -91,7 +91,8 @@ class LookupModel(RecordModel, ABC):
     @classmethod
     def _of_facts(cls, facts: Mapping[str, Any]) -> Self:
         """Return a model without its arrays."""
-        domain, total, options = read_facts(cls, facts)
+        # Files of earlier versions do not say whether rows follow the marginals: what draws such rows is told apart.
+        domain, total, options = read_facts(cls, {"follow_marginals": False, **facts})
         domain = Domain(domain.columns, domain.sizes, frozenset(facts["ordered"]))
         return replace(cls(**options), _domain=domain, _total=total)
 

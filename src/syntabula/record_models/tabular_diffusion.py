@@ -57,6 +57,9 @@ class TabularDiffusion(CodesNetwork):
         ancestral: Draw numbers with new noise at each step, as the paper does; it takes far more steps.
         draws: Levels of noise that are drawn for each record of a batch; None for one, or with a budget three, as they
             make the gradient of a record steadier at no cost of privacy.
+        follow_marginals: Whether rows, without a budget, are drawn again by weights with which columns have the table's
+            one-way marginals. False leaves rows as the network draws them. With a budget they always follow those that
+            were paid for.
     """
 
     kind: ClassVar[str] = "tabular_diffusion"
@@ -67,6 +70,7 @@ class TabularDiffusion(CodesNetwork):
     steps_back: int = 16
     ancestral: bool = False
     draws: int | None = None
+    follow_marginals: bool = True
     _width: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +82,7 @@ class TabularDiffusion(CodesNetwork):
             steps_back=count(),
             ancestral=flag,
             draws=count().or_none,
+            follow_marginals=flag,
         )
 
     @property
