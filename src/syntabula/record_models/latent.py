@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import count, normalise
+from syntabula._arguments import count, flag, normalise
 from syntabula._planning import FitCost, Progress
 from syntabula._threads import one_thread_for_products
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
@@ -48,10 +48,14 @@ class LatentRows(LookupModel, ABC):
     Attributes:
         modes: Most modes of a number. Numbers with at most 30 codes have none, and are drawn as categories are.
         hidden: How many hidden numbers there are; None for 128, or with a budget 8, as each has weights that take noise.
+        follow_marginals: Whether rows, without a budget, are drawn again by weights with which columns have the table's
+            one-way marginals; False leaves them as the network draws them. With a budget they always follow those that
+            were paid for.
     """
 
     modes: int = 10
     hidden: int | None = None
+    follow_marginals: bool = True
     _encoding: Encoding | None = field(default=None, repr=False)
     _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     _noisy: bool = field(default=False, repr=False)
@@ -59,7 +63,7 @@ class LatentRows(LookupModel, ABC):
     _descent: ClassVar[Descent] = Descent()
 
     def __post_init__(self) -> None:
-        normalise(self, modes=count(1, 100), hidden=count().or_none)
+        normalise(self, modes=count(1, 100), hidden=count().or_none, follow_marginals=flag)
 
     @abstractmethod
     def _trained_shapes(self, widths: Widths) -> Shapes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import count, flag, normalise, positive
+from syntabula._arguments import count, normalise, positive
 from syntabula._extras import require
 from syntabula._spaces import Choice, Range, tunable
 from syntabula.record_models.blocks import FloatTable, first_weights
@@ -40,9 +40,6 @@ class Variational(NoisyLatentRows):
         emphasis: Factor of the reconstruction, beside that of 1 of the hidden numbers' divergence. With 1 the loss is a
             bound on the likelihood. None for 2, as in public code, with which rows tell a learner more; or with
             a budget 10: the hidden numbers of so few steps tell nothing otherwise.
-        follow_marginals: Whether rows, without a budget, are drawn again by weights with which columns have the table's
-            one-way marginals: hidden numbers of records are not quite normal, which moves those of rows drawn by normal
-            ones. False leaves rows as the network draws them. With a budget they always follow those that were paid for.
     """
 
     kind: ClassVar[str] = "variational"
@@ -50,11 +47,10 @@ class Variational(NoisyLatentRows):
     units: int = tunable(128, Choice((64, 128, 256, 512)))
     layers: int = tunable(2, Range(low=1, high=4))
     emphasis: float | None = tunable(None, Range(low=0.5, high=4.0, log=True))
-    follow_marginals: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        normalise(self, units=count(), layers=count(), emphasis=positive.or_none, follow_marginals=flag)
+        normalise(self, units=count(), layers=count(), emphasis=positive.or_none)
 
     def _outputs(self, n: int, rng: np.random.Generator) -> FloatTable:
         weights = self._weights
