@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +16,7 @@ from record_cases import CASES, QUICK_CASES, method, release, require_library, t
 import syntabula as st
 from syntabula.errors import BudgetError, ConditionWarning, MissingExtraError, ResourceError
 from syntabula.record_models import denoising
+from syntabula.record_models.generated_rows import RakedRows
 from syntabula.record_models.layer_products import ExactLayers
 from syntabula.synthesizers.plan import check_memory, guessed_codec, preparation_of
 
@@ -196,3 +198,22 @@ class TestPlan:
         assert short.seconds < long.seconds
         assert long.steps[-1].name == "train on the records"
         assert long.steps[-1].seconds > 1
+
+
+@pytest.mark.parametrize("key", ["tvae", "ctgan", "tabddpm"])
+def test_rows_of_a_network_follow_the_marginals_unless_asked_not_to(key: str) -> None:
+    pytest.importorskip("torch")
+    usual = st.synthesizer(key)(epsilon=math.inf, allow_observed=True).with_options(
+        steps=2, units=16, batch=64
+    )
+
+    with warnings.catch_warnings():
+        # So few steps teach nothing, of which some methods warn.
+        warnings.simplefilter("ignore", st.errors.SyntabulaWarning)
+        followed, drawn = (usual.with_options(follow_marginals=f).fit(table(500)) for f in (True, False))
+
+    assert isinstance(followed.model, RakedRows)
+    assert followed.model.exact
+    assert isinstance(drawn.model, type(followed.model.inner))
+    # What `RakedRows` does is tested beside it.
+    assert len(followed.sample(200, seed=0)) == 200

@@ -122,29 +122,34 @@ class TestRows:
 
         assert np.array_equal(counts_of(found), counts_of(model.inner.sample(few, np.random.default_rng(0))))
 
-    def test_rows_of_exact_marginals_have_them_in_groups_of_codes_and_hardly_repeat(self) -> None:
-        # Each row of the model is known by its code of "which", which no other has.
-        n, domain = 2000, Domain(("number", "which"), (500, 10**6), frozenset({"number"}))
-        wanted = np.linspace(3.0, 1.0, 500)
-        counts = {"number": wanted, "which": np.ones(10**6)}
+    @pytest.mark.parametrize(("lower_half", "drawn"), [(49.0, [2500]), (10.0, [2500, 1500])])
+    def test_rows_of_exact_marginals_have_them_and_hardly_repeat(
+        self, lower_half: float, drawn: list[int]
+    ) -> None:
+        # Each row of the model, half of whose numbers are below 25, is known by its code of "which", which no other has.
+        n, domain = 2000, Domain(("number", "which"), (50, 10**6), frozenset({"number"}))
+        wanted = np.repeat([lower_half, 100 - lower_half], 25) / 2500
+        asked = []
 
         class Even(PGM):
             def sample(
                 self, n: int, rng: np.random.Generator, given: EncodedTable | None = None
             ) -> EncodedTable:
-                return EncodedTable(domain, (rng.integers(500, size=n), rng.integers(10**6, size=n)))
+                asked.append(n)
+                return EncodedTable(domain, (rng.integers(50, size=n), rng.integers(10**6, size=n)))
 
-        found = RakedRows(Even().over(domain), counts, exact=True).sample(n, np.random.default_rng(0))
+        model = RakedRows(Even().over(domain), {"number": wanted, "which": np.ones(10**6)}, exact=True)
+        found = model.sample(n, np.random.default_rng(0))
 
-        # Every tenth of the codes has a share of at most .15, whose deviation is that of 4,000 rows drawn one by one at
-        # most: .0057. The uneven ones are off by up to .05 where rows are left as they were drawn. Seven times in 10^7
-        # one of ten shares is off by 5.4 such deviations.
-        for start in range(0, 500, 50):
-            some = (found.column("number") >= start) & (found.column("number") < start + 50)
-            assert np.mean(some) == pytest.approx(wanted[start : start + 50].sum() / wanted.sum(), abs=0.031)
-        # Rows of a weight above 1 come out twice by chance: 17 of 2,000, with a deviation of 6.4 over 200 seeds. Of 2,000
-        # rows drawn, and not 4,000, some 250 would.
-        assert n - np.unique(found.column("which")).size < 60
+        # Where 1.8 times as many rows as the model draws are to have some numbers, a quarter more rows would not do.
+        assert asked == drawn
+        # Shares of five numbers have a deviation of .0032 (300 seeds), nine of which are .031. Rows drawn one by one would
+        # be off by .08 in the second case.
+        for start in range(0, 50, 5):
+            some = (found.column("number") >= start) & (found.column("number") < start + 5)
+            assert np.mean(some) == pytest.approx(wanted[start : start + 5].sum(), abs=0.031)
+        # A twentieth of the rows, and seven deviations of 11 from 22 (300 seeds).
+        assert n - np.unique(found.column("which")).size < 100
 
     def test_rows_that_all_lack_a_share_are_left_as_they_were_drawn(self) -> None:
         # All rows have the last code, which the marginal has not.
