@@ -22,7 +22,8 @@ class CTGAN(NoisyTrained):
     frequencies from wrong columns, or draws by their logarithms. Modes are fitted to the one-way marginals, and drawn
     anew for each batch. Generator and critic take their steps at once, on the same batch, at a rate that falls to
     zero. Rows are drawn by the running mean of the generator's weights, normalised once by the conditions of training,
-    where public code does it by each batch that is drawn. The critic judges rows alone and leaves out none of its units,
+    where public code does it by each batch that is drawn. They are drawn again by weights with which columns have the
+    table's one-way marginals (`follow_marginals=False` leaves them as they were). The critic judges rows alone and leaves out none of its units,
     where the paper's judges ten together and leaves out half: on adult, 500 steps so came nearer to the table's pairs of
     columns than 1,000 of the paper's did. With half left out, rows were about as good after 2,000 steps.
     Training takes 2,000 steps, where the paper's 300 passes are more for tables of more than 3,300 records.

@@ -34,6 +34,8 @@ class TabDDPM(NoisyTrained):
     - The class to be predicted is a column like others, and rows can be drawn given any columns, where the paper draws
       them given the class. A third of the records are shown with some columns free of noise for that.
     - Records held out from training say when to stop.
+    - Rows are drawn again by weights with which columns have the table's one-way marginals (`follow_marginals=False`
+      leaves them as the network draws them).
     - The network is smaller, as the default is meant for processors; SynMeter takes seven layers of 1,024 units,
       batches of 4,096, 30,000 steps and a learning rate of .00028.
     - With a budget the layers are half as wide, 256 units, at a learning rate of .005: a step takes a fifth of

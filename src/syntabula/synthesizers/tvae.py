@@ -22,7 +22,7 @@ class TVAE(NoisyTrained):
     Departures: categories and modes are drawn from the decoder's distributions, where public code takes the most likely
     one, and so loses what is rare. The loss has the reconstruction twice, as in public code; once would be the bound
     on the likelihood (`emphasis`). Rows are drawn again by weights with which columns have their one-way marginals, which
-    hidden numbers of records, not quite normal ones, would move. Modes are fitted to these, and drawn anew for each
+    hidden numbers of records, not quite normal ones, would move (`follow_marginals=False` leaves them as they were). Modes are fitted to these, and drawn anew for each
     batch. The rate of the training falls to zero, rows are drawn by the running mean of the weights, and records held out
     from training say when to stop; the paper takes 300 passes.
 
