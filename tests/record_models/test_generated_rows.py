@@ -143,8 +143,8 @@ class TestRows:
 
         # Where 1.8 times as many rows as the model draws are to have some numbers, a quarter more rows would not do.
         assert asked == drawn
-        # Shares of five numbers have a deviation of .0032 (300 seeds), nine of which are .031. Rows drawn one by one would
-        # be off by .08 in the second case.
+        # Shares of five numbers have a deviation of .0032 (300 seeds), nine of which are .031. Rows drawn one by one
+        # would be off by .08 in the second case.
         for start in range(0, 50, 5):
             some = (found.column("number") >= start) & (found.column("number") < start + 5)
             assert np.mean(some) == pytest.approx(wanted[start : start + 5].sum(), abs=0.031)

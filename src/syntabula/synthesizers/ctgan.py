@@ -18,15 +18,16 @@ class CTGAN(NoisyTrained):
 
     Xu, Skoularidou, Cuesta-Infante, Veeramachaneni (2019), "Modeling Tabular data using Conditional GAN".
 
-    Departures: conditions are drawn by true frequency where rows are drawn, as the table has them; public code reads the
-    frequencies from wrong columns, or draws by their logarithms. Modes are fitted to the one-way marginals, and drawn
-    anew for each batch. Generator and critic take their steps at once, on the same batch, at a rate that falls to
-    zero. Rows are drawn by the running mean of the generator's weights, normalised once by the conditions of training,
-    where public code does it by each batch that is drawn. They are drawn again by weights with which columns have the
-    table's one-way marginals (`follow_marginals=False` leaves them as they were). The critic judges rows alone and leaves out none of its units,
-    where the paper's judges ten together and leaves out half: on adult, 500 steps so came nearer to the table's pairs of
-    columns than 1,000 of the paper's did. With half left out, rows were about as good after 2,000 steps.
-    Training takes 2,000 steps, where the paper's 300 passes are more for tables of more than 3,300 records.
+    Departures: conditions are drawn by true frequency where rows are drawn, as the table has them; public code reads
+    the frequencies from wrong columns, or draws by their logarithms. Modes are fitted to the one-way marginals, and
+    drawn anew for each batch. Generator and critic take their steps at once, on the same batch, at a rate that falls
+    to zero. Rows are drawn by the running mean of the generator's weights, normalised once by the conditions of
+    training, where public code does it by each batch that is drawn. They are drawn again by weights with which
+    columns have the table's one-way marginals (`follow_marginals=False` leaves them as they were). The critic judges
+    rows alone and leaves out none of its units, where the paper's judges ten together and leaves out half: on adult,
+    500 steps so came nearer to the table's pairs of columns than 1,000 of the paper's did. With half left out, rows
+    were about as good after 2,000 steps. Training takes 2,000 steps, where the paper's 300 passes are more for tables
+    of more than 3,300 records.
 
     Measured on adult (SynMeter's split and fidelity): .045 after 100 seconds of a processor, where SynMeter prints .061
     for its CTGAN; a classifier trained on the rows has F1 .73, and one told them from the table's with an AUC of .91.

@@ -19,12 +19,13 @@ class TVAE(NoisyTrained):
 
     Xu, Skoularidou, Cuesta-Infante, Veeramachaneni (2019), "Modeling Tabular data using Conditional GAN".
 
-    Departures: categories and modes are drawn from the decoder's distributions, where public code takes the most likely
-    one, and so loses what is rare. The loss has the reconstruction twice, as in public code; once would be the bound
-    on the likelihood (`emphasis`). Rows are drawn again by weights with which columns have their one-way marginals, which
-    hidden numbers of records, not quite normal ones, would move (`follow_marginals=False` leaves them as they were). Modes are fitted to these, and drawn anew for each
-    batch. The rate of the training falls to zero, rows are drawn by the running mean of the weights, and records held out
-    from training say when to stop; the paper takes 300 passes.
+    Departures: categories and modes are drawn from the decoder's distributions, where public code takes the most
+    likely one, and so loses what is rare. The loss has the reconstruction twice, as in public code; once would be the
+    bound on the likelihood (`emphasis`). Rows are drawn again by weights with which columns have their one-way
+    marginals, which hidden numbers of records, not quite normal ones, would move (`follow_marginals=False` leaves
+    them as they were). Modes are fitted to these, and drawn anew for each batch. The rate of the training falls to
+    zero, rows are drawn by the running mean of the weights, and records held out from training say when to stop; the
+    paper takes 300 passes.
 
     With a budget encoder and decoder are both trained by noisy gradients. Columns then have at most 20 codes, groups
     of as many records by released one-way marginals, and are drawn as categories; rows are raked to these marginals.
