@@ -216,7 +216,7 @@ def _inputs() -> tuple[Candidate, ...]:
             Candidate(method=method, options=resampled, label=f"{method}, resampled")
             for method in ("margnet", "gem")
         ),
-        Candidate(method="dp-merf"),
+        Candidate(method="dp-merf", preset="label", label="dp-merf"),
     )
 
 
