@@ -419,6 +419,36 @@ class TestResults:
         assert "Not compared, as their values are made up: person, row." in page.overview
         assert "Halves of the real table keep all rows of a person together." in page.overview
 
+    @pytest.mark.parametrize("declared", ["nothing", "others", "alike", "otherwise"])
+    def test_the_rules_of_the_release_are_checked_on_cells_read_as_they_need(self, declared):
+        # Months of few values would be read as categories, and their sums could not be checked.
+        month = np.arange(300) % 12 + 1
+        real = pd.DataFrame({"month": month, "next": month + 1, "job": ["nurse", "cook"] * 150})
+        wrong = real.assign(next=np.where(np.arange(300) < 30, 20, real["next"]))
+        whole = syntabula.Schema(
+            {
+                "month": syntabula.Numeric(1, 12, integer=True),
+                "next": syntabula.Numeric(2, 20, integer=True),
+                "job": syntabula.Categorical(("nurse", "cook")),
+            },
+            rules=syntabula.Rules(derive={"next": "month + 1"}),
+        )
+        release = syntabula.Independent(epsilon=9.0, seed=1).fit(real, whole)
+        months = syntabula.Categorical([*range(1, 13)])
+        schema = {
+            "nothing": None,
+            "others": syntabula.Schema({"job": whole["job"]}, others="find"),
+            "alike": syntabula.Schema({"month": whole["month"]}, others="find"),
+            "otherwise": syntabula.Schema({"month": months}, others="find"),
+        }[declared]
+
+        text = Page(report(real, wrong, schema=schema, release=release).html).text
+
+        if declared == "otherwise":
+            assert "broken-rules" not in text
+        else:
+            assert "broken-rules Share of rows that break a rule of the schema 0.1 lower" in text
+
     def test_the_release_of_persons_whom_the_table_does_not_name_is_refused_as_another_tables(self):
         real = people(300, 1)[["age"]]
         schema = syntabula.Schema(

@@ -35,7 +35,7 @@ from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.new_keys import MANY_VALUES
 from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
-from syntabula.table.schema.columns import Identifier
+from syntabula.table.schema.columns import Column, Identifier
 from syntabula.table.schema.schema import Schema, as_schema
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ def make_report(
     declared = None if schema is None else as_schema(schema)
     loaded = None if release is None else _loaded(release)
     original = read(real, declared)
-    if declared is None and loaded is not None and given is None and loaded.schema.unit in original.columns:
-        declared = _of_persons(loaded.schema)
+    if loaded is not None and given is None:
+        declared = _as_released(declared, loaded, original)
         original = read(real, declared)
     original = with_texts_read(original, declared)
     kinds = whole_schema(original, declared)
@@ -179,8 +179,6 @@ def make_report(
         )
     statement = None if loaded is None else loaded.privacy
     empty = {} if loaded is None else loaded.empty_categories()
-    if loaded is not None and tables.rules is None:
-        tables = replace(tables, rules=loaded.rules)
     warn_caller(PrivacyWarning(NOT_PRIVATE))
 
     results = _results(tables, given, seed, show)
@@ -244,12 +242,35 @@ def _with_new_keys(
     return kinds.with_columns({**kinds.columns, **made}, rules=kinds.rules) if made else kinds
 
 
-def _of_persons(released: Schema) -> Schema | None:
-    """Return a schema of a release's unit alone, so that halves keep the rows of a person together; None without one."""
-    if released.unit is None:
-        return None
-    key = {released.unit: Identifier()}
-    return Schema(key, others="find", unit=released.unit, rows_per_unit=released.rows_per_unit)
+def _as_released(declared: Schema | None, release: Release, real: RawTable) -> Schema | None:
+    """Return the schema with what a release knows of rows as a whole, where it says nothing of it itself.
+
+    That is the unit, so that halves keep the rows of a person together, and the rules, with the columns that they are on:
+    read otherwise, such as codes for numbers, their cells could not be checked.
+    """
+    released, rules = release.schema, release.rules
+    columns: dict[str, Column] = {}
+    of_table: dict[str, Any] = {}
+    if declared is None and released.unit in real.columns:
+        assert released.unit is not None
+        columns[released.unit] = Identifier()
+        of_table |= {"unit": released.unit, "rows_per_unit": released.rows_per_unit}
+    if rules is not None and (declared is None or declared.rules is None):
+        ruled = {name: released[name] for name in rules.used}
+        stated = {} if declared is None else {n: declared[n] for n in declared if n in ruled}
+        # Whoever declares a column of a rule otherwise compares it otherwise, so that the rule says nothing of it.
+        alike = all(_are_alike(column, ruled[name]) for name, column in stated.items())
+        if alike and ruled.keys() <= real.columns.keys():
+            columns |= {name: column for name, column in ruled.items() if name not in stated}
+            of_table["rules"] = rules.rules
+    if declared is not None:
+        columns = {**declared.columns, **columns}
+        return replace(declared, columns=columns, **of_table) if of_table else declared
+    return Schema(columns, others="find", **of_table) if of_table else None
+
+
+def _are_alike(one: Column, other: Column) -> bool:
+    return type(one) is type(other) and one.stored.kind == other.stored.kind
 
 
 def _has_many_values(column: RawColumn) -> bool:

@@ -362,6 +362,14 @@ class RowRules:
         return start, *self.as_column(start, moved, cells[start].missing)
 
     @property
+    def used(self) -> set[str]:
+        """The columns that a rule names."""
+        found = self.compiled
+        expressions = [*found.derived.values(), *(c.expression for c in found.conditions)]
+        named = {name for expression in expressions for name in expression.columns}
+        return named.union(found.derived, found.distances, *(d.columns for d in found.distances.values()))
+
+    @property
     def checked(self) -> list[str]:
         """The rules that `broken_by` checks of a table with all columns, in its order."""
         derived = [f"{name} = {found.text}" for name, found in self.compiled.derived.items()]
