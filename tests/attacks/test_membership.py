@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import re
+import warnings
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,9 +18,9 @@ from syntabula import attacks
 from syntabula.attacks import shadows
 from syntabula.attacks.baselines import Records
 from syntabula.attacks.result import _learned, area_under_curve
-from syntabula.errors import ArgumentError, PrivateDomainError, SchemaError
+from syntabula.errors import ArgumentError, PrivateDomainError, RuleWarning, SchemaError
 from syntabula.metrics.comparison import View
-from syntabula.table.raw import RawTable
+from syntabula.table.raw import RawColumn, RawTable
 from syntabula.table.read import read
 
 SCHEMA = st.Schema(
@@ -279,6 +281,20 @@ class TestResuming:
             method = st.Independent(epsilon=1.0, progress=lambda step, part: None)
             st.attack(table(), method, SCHEMA, n_shadows=8, folder=tmp_path)
 
+    def test_a_full_disk_is_said_to_be_full(self, tmp_path):
+        resource = pytest.importorskip("resource", reason="the system has no limits of processes")
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        # The header of a result fits, and its numbers do not.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (140, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large") as failure:
+                st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+        assert failure.value.errno == errno.EFBIG
+        assert not [*tmp_path.glob("shadow-*.npy")]
+
     @pytest.mark.thorough
     def test_a_damaged_result_is_named(self, tmp_path):
         st.attack(table(), attacks.Self(), SCHEMA, n_shadows=8, folder=tmp_path)
@@ -338,6 +354,22 @@ class TestArguments:
     def test_a_schema_of_other_columns_is_refused(self):
         with pytest.raises(SchemaError):
             st.attack(table(), attacks.Self(), st.Schema({"x": st.Numeric(0, 1)}), n_shadows=8)
+
+    def test_nothing_is_said_of_the_rows_of_single_shadow_models(self):
+        class Telling(Records):
+            def sample_columns(self, n: int, *, seed: int) -> dict[str, RawColumn]:
+                warnings.warn(RuleWarning(f"{seed} rows were discarded"), stacklevel=1)
+                return super().sample_columns(n, seed=seed)
+
+        class Method(Constant):
+            def fit(self, source: object, schema: st.Schema | None = None) -> Records:
+                return Telling(super().fit(source, schema).table)
+
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            st.attack(table(), Method(), SCHEMA, attacks="groundhog", n_shadows=8)
+
+        assert not [warning for warning in told if issubclass(warning.category, RuleWarning)]
 
     @pytest.mark.thorough
     def test_shadow_models_differ_in_their_noise(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import re
@@ -133,8 +134,11 @@ def _run(job: Job, number: int, place: Path | None) -> tuple[int, Floats, float]
     values = job(number)
     seconds = time.perf_counter() - start
     if place is not None:
+        stored = io.BytesIO()
+        np.save(stored, np.concatenate([[seconds], values]), allow_pickle=False)
         with whole_file(_file(place, number)) as temporary:
-            np.save(temporary, np.concatenate([[seconds], values]), allow_pickle=False)
+            # NumPy does not say of a file that it writes itself that the disk is full.
+            temporary.write_bytes(stored.getvalue())
     return number, values, seconds
 
 
@@ -204,8 +208,11 @@ def fitted(synthesizer: Synthesizer, table: RawTable, schema: Schema | None, see
 
 
 def drawn(release: Fitted, table: RawTable, n: int, seed: int) -> dict[str, RawColumn]:
-    """Draw a synthetic table with the stored types of the original."""
-    columns = release.sample_columns(n, seed=seed)
+    """Draw a synthetic table with the stored types of the original; warnings about these rows are ignored."""
+    with warnings.catch_warnings():
+        # They would be as many as there are shadow models, and concern rows that nobody keeps.
+        warnings.simplefilter("ignore", SyntabulaWarning)
+        columns = release.sample_columns(n, seed=seed)
     known = table.columns
     return {n: conform(c, known[n].physical if n in known else None) for n, c in columns.items()}
 

@@ -364,7 +364,7 @@ def _message(error: BaseException, code: Exit) -> str:
         where = f" {str(error.filename)!r}" if error.filename else ""
         remedy = "choose another place"
         if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
-            remedy = "free some space there; a run with --journal can continue with --resume"
+            remedy = "free some space there and run the command again, with --resume if it had a --journal"
         elif error.errno == errno.ENOENT:
             remedy = "check the path"
         return f"cannot use the file{where}: {error.strerror}; {remedy}"
