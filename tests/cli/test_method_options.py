@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from fractions import Fraction
 from textwrap import dedent
 
-from syntabula import AIM
-from syntabula.cli.request import read_options
+import syntabula
+from syntabula import AIM, method_options
+from syntabula.cli.request import named_values, read_options
 from syntabula.tuning.space import declared_space, space_of
 
 SYNTH = ("synth", "people.csv", "-o", "out.csv", "--schema", "schema.yaml", "-m", "aim")
@@ -36,6 +40,26 @@ def test_defaults_are_values_of_json(run):
 
     assert options["selector"]["records_per_noise"] == 4.0
     assert options["model"]["stop_at_noise"] is True
+    assert json.loads(run("--json", "methods", "synthpop").out)["options"]["model"]["first"] == []
+
+
+def test_each_default_is_listed_as_an_option_takes_it(run):
+    for entry in syntabula.list_synthesizers():
+        method = syntabula.synthesizer(entry.key)
+        listed = re.findall(r"^  --option (.*)$", run("methods", entry.key).out, re.MULTILINE)
+        defaults = [default for named in method_options(method).values() for default in named.items()]
+
+        assert len(listed) == len(defaults)
+        for line, default in zip(listed, defaults, strict=True):
+            changed = method(epsilon=math.inf).with_options(**named_values([line], "--option", "a=1"))
+            options = [option for named in method_options(changed).values() for option in named.items()]
+            # A fraction is listed as the nearest number.
+            assert as_number(default) in map(as_number, options), line
+
+
+def as_number(option: tuple[str, object]) -> tuple[str, object]:
+    name, value = option
+    return name, float(value) if isinstance(value, Fraction) else value
 
 
 def test_an_unknown_method_is_named(run):

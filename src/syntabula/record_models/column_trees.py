@@ -52,9 +52,9 @@ class ColumnTrees(LookupModel):
         least_code: Fewest records that have a code, of a leaf in a column without an order and of all in one with: rarer
             ones share their part as in the node above, or are drawn among neighbours. 1 draws all as they are.
         first: Columns that are drawn before the others, in this order. Without a budget the others follow, those of the
-            fewest codes first, those of 100 and more in the order of the table, and those of more than `MOST_CLASSES`
-            codes without an order last; a trained model then names all columns here. Values given of the columns that
-            come first hold exactly; of others they are met by choosing among rows that are tried.
+            fewest codes first, those of 100 and more in the order of the table, and those of more than 50 codes without
+            an order last; a trained model then names all columns here. Values given of the columns that come first hold
+            exactly; of others they are met by choosing among rows that are tried.
     """
 
     kind: ClassVar[str] = "column_trees"

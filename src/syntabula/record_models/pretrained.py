@@ -78,8 +78,8 @@ class PretrainedLanguage(LookupModel):
 
     def __post_init__(self) -> None:
         normalise(self, rank=count(), strength=positive)
-        if isinstance(self.model_path, Path):
-            object.__setattr__(self, "model_path", str(self.model_path))
+        if self.model_path is None or isinstance(self.model_path, Path):
+            object.__setattr__(self, "model_path", str(self.model_path or ""))
         if not isinstance(self.model_path, str) or "\0" in self.model_path:
             raise refusal("model_path", "the path of a folder", self.model_path)
         if self.model_path:

@@ -122,9 +122,14 @@ def _show(console: Console, key: str, title: str, kind: Any, *, only: str | None
 
 def _plain(value: object) -> object:
     """Return a default as JSON has it; one that JSON cannot hold as it is shown."""
+    if isinstance(value, tuple):
+        return [*map(_plain, value)]
     is_plain = value is None or isinstance(value, bool | int | str)
     return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else _shown(value)
 
 
 def _shown(value: object) -> str:
+    """Return a default as `--option` takes it."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_shown, value))}]"
     return "null" if value is None else str(float(value)) if isinstance(value, Fraction) else str(value)
