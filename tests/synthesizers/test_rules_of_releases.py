@@ -703,6 +703,20 @@ class TestGiven:
 
         assert "7" not in str(said.value)
 
+    def test_rows_that_no_draw_satisfies_are_named_though_kinds_of_rows_are_drawn_apart(self):
+        numbers = [Numeric(0, 50, integer=True, nullable=nullable) for nullable in (False, True, True)]
+        columns = dict(zip(("net", "tax", "gross"), numbers, strict=True))
+        schema = Schema(columns, rules=Rules(derive={"gross": "net + tax"}))
+        rng = np.random.default_rng(0)
+        real = pd.DataFrame({"net": rng.integers(0, 20, 200), "tax": rng.integers(0, 20, 200) * 1.0})
+        real.loc[::3, "tax"] = np.nan
+        release = st.Independent(epsilon=9, seed=0).fit(real.assign(gross=real["net"] + real["tax"]), schema)
+        # The net amount follows where there are both others, so that these rows are drawn apart.
+        given = pd.DataFrame({"tax": [9, None, None, 9, 9], "gross": [15, None, 7, 3, 20]})
+
+        with pytest.raises(ArgumentError, match=r"for 2 of 5 .*They are: 2, 3 \(the first row is 0\)"):
+            release.sample(given=given, seed=1)
+
     @pytest.mark.thorough
     def test_values_that_contradict_each_other_are_told_once(self, release):
         given = pd.DataFrame({"s": ["none"], "e": ["y"]})

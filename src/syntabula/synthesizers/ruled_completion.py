@@ -41,7 +41,7 @@ class DrawnRows:
 
     Attributes:
         columns: The rows; those that no draw satisfies are arbitrary.
-        n_left: How many these are.
+        left: Positions of these among the given rows.
         n_tried: Number of draws of the last round.
         broken: For each rule that some of those break, how many do.
         n_moved: Number of rows whose drawn values were moved.
@@ -49,7 +49,7 @@ class DrawnRows:
     """
 
     columns: dict[str, RawColumn]
-    n_left: int
+    left: NDArray[np.intp]
     n_tried: int
     broken: Mapping[str, int]
     n_moved: int
@@ -157,7 +157,7 @@ class RuledCompletion:
             moved += moves * places.size
             if not left.size:
                 break
-        return DrawnRows(found | self._numbered(found, start), left.size, tried.size, broken, moved, movable)
+        return DrawnRows(found | self._numbered(found, start), left, tried.size, broken, moved, movable)
 
     def _completed(
         self, drawn: dict[str, RawColumn], rows: NDArray[np.intp], rng: np.random.Generator, *, moves: bool

@@ -25,6 +25,9 @@ from syntabula.table.rules.row_rules import RowRules, rules_in_words
 from syntabula.table.rules.solved import Solver
 from syntabula.table.schema.columns import Identifier
 
+_NAMED = 20
+"""Given rows that an error names."""
+
 
 @dataclass(frozen=True, eq=False)
 class SolvedCompletion:
@@ -73,16 +76,18 @@ class SolvedCompletion:
         """Draw the rows from one position up to another.
 
         Raises:
-            ArgumentError: If for some rows, no drawn row satisfies all rules; says how many, and the rules.
+            ArgumentError: If for some rows, no drawn row satisfies all rules; says which, and the rules.
         """
         drawn: list[DrawnRows] = []
         places: list[NDArray[np.intp]] = []
+        left: list[NDArray[np.intp]] = []
         for rows, part in self.parts:
             first, end = np.searchsorted(rows, [start, stop])
             if end > first or len(self.parts) == 1:
                 drawn.append(part.draw(int(first), int(end), rng))
                 places.append(rows[first:end])
-        _check(drawn, stop - start)
+                left.append(rows[drawn[-1].left])
+        _check(drawn, np.sort(np.concatenate(left)), stop - start)
         if len(drawn) == 1:
             columns = drawn[0].columns
         else:
@@ -97,23 +102,27 @@ class SolvedCompletion:
         return columns | numbered
 
 
-def _check(drawn: Sequence[DrawnRows], n_rows: int) -> None:
+def _check(drawn: Sequence[DrawnRows], left: NDArray[np.intp], n_rows: int) -> None:
     """Refuse given rows that no draw satisfies, and warn of those whose drawn values were moved.
 
     Args:
         drawn: What was drawn for each part of the rows.
+        left: Positions of those that no draw satisfies, in order.
         n_rows: Number of rows of all parts.
     """
-    failed = [part for part in drawn if part.n_left]
+    failed = [part for part in drawn if part.left.size]
     if failed:
         broken = Counter[str]()
         for part in failed:
             broken.update(part.broken)
-        n_left, n_tried = sum(part.n_left for part in failed), sum(part.n_tried for part in failed)
+        n_tried = sum(part.n_tried for part in failed)
         rules = rules_in_words({rule: count / n_tried for rule, count in broken.items()})
+        named = ", ".join(f"{row:,}" for row in left[:_NAMED].tolist()) + ", and so on" * (left.size > _NAMED)
         raise ArgumentError(
-            f"for {n_left:,} of {n_rows:,} given rows, no draw satisfies the rules: {rules}. Correct the values of "
-            "these rows; or in place of a derived column, give the columns that it is computed from"
+            f"for {left.size:,} of {n_rows:,} given rows, no draw satisfies the rules: {rules}. Correct the values of "
+            "these rows, or leave them out where nothing is wrong with them, as the release draws no others beside them; "
+            f"or in place of a derived column, give the columns that it is computed from. They are: {named} (the first "
+            "row is 0)"
         )
     moved = [part for part in drawn if part.n_moved]
     if moved:
