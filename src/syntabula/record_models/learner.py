@@ -10,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula._arguments import refusal
-from syntabula._planning import PlannedStep, Progress
+from syntabula._memory import memory_for
+from syntabula._planning import FitCost, PlannedStep, Progress
 from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError, BudgetError
 from syntabula.marginals.domain import Domain
@@ -29,6 +30,7 @@ from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
 
 ONE_WAY = "measure one-way marginals"
+_SMALLER = "lower the options that make the model or its batch large, such as units, states or batch"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +100,18 @@ class RecordLearner:
         # With a budget the number of records that a step takes is paid for, and they are taken a few at a time.
         batch = 1 if self.is_private else self.training.batch
         remedy = f"lower batch, which is {batch:,}" if batch > 1 else ""
-        if self.is_private and takes_noise(self.model):
-            cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
-            cost = replace(cost, seconds=min(cost.seconds, self._most_seconds))
-        else:
-            cost = self.model.training_cost(domain, n_rows, self.training)
+        with memory_for("try a step of training", _SMALLER):
+            cost = self._cost(domain, n_rows)
         return [
             PlannedStep(name=ONE_WAY, share=ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
             PlannedStep(name=TRAIN, share=1 - ONE_WAY_SHARE, cost=cost, remedy=remedy),
         ]
+
+    def _cost(self, domain: Domain, n_rows: int) -> FitCost:
+        if not (self.is_private and takes_noise(self.model)):
+            return self.model.training_cost(domain, n_rows, self.training)
+        cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
+        return replace(cost, seconds=min(cost.seconds, self._most_seconds))
 
     def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
         """Try a plug-in's network on what is made up; raises ArgumentError if it breaks or its loss is not allowed."""
