@@ -8,6 +8,7 @@ import pytest
 
 import syntabula
 from syntabula.errors import ResourceError
+from syntabula.record_models import training_memory
 from syntabula.record_models.autoregressive import Autoregressive
 from syntabula.record_models.circuit import Circuit
 
@@ -28,5 +29,22 @@ def test_a_plan_whose_trial_takes_all_memory_says_what_to_lower(model, cost, met
 
     monkeypatch.setattr(model, cost, too_large)
 
-    with pytest.raises(ResourceError, match=r"try a step of training; lower .* units, states or batch"):
+    with pytest.raises(
+        ResourceError, match=r"try a step of training; lower .* units, states, features or batch"
+    ):
         method.plan(SCHEMA, 100)
+
+
+@pytest.mark.parametrize(
+    ("key", "epsilon"),
+    [
+        ("argn", math.inf), ("circuit", math.inf), ("ctgan", math.inf), ("great", math.inf), ("tabddpm", math.inf),
+        ("tvae", math.inf), ("argn", 1.0), ("ctgan", 1.0), ("dp-merf", 1.0), ("pategan", 1.0), ("tabddpm", 1.0),
+        ("tvae", 1.0),
+    ],
+)  # fmt: skip
+def test_a_trial_that_memory_does_not_hold_is_refused_before_it_takes_any(key, epsilon, monkeypatch):
+    monkeypatch.setattr(training_memory, "available_bytes", lambda: 1000)
+
+    with pytest.raises(ResourceError, match=r"try a step of training, which takes .* MB or more, .* lower"):
+        syntabula.synthesizer(key)(epsilon=epsilon).plan(SCHEMA, 100)

@@ -230,7 +230,7 @@ class TestTold:
             train(Broken, RECORDS, Training(steps=20), lambda step, done: None, seed=0)
 
     def test_a_step_is_timed_on_a_made_up_batch(self) -> None:
-        assert 0 < seconds_per_step(Marginal, (4,), Training(), 8) < 60
+        assert 0 < seconds_per_step(Marginal, (4,), Training(), 8, n_weights=4) < 60
 
     @pytest.mark.parametrize(("threads", "seconds"), [(1, 1.0), (2, 0.5), (8, 0.5)])
     def test_threads_beyond_the_processors_make_no_step_faster(
@@ -242,8 +242,8 @@ class TestTold:
             monkeypatch.setattr(module, "process_time", lambda: float(next(ticks)))
         training, noisy = Training(threads=threads), NoisyTraining()
 
-        exact = seconds_per_step(Marginal, (4,), training, 8)
-        summed_and_noise = noisy_loop.seconds_per_noisy_step(LookedUp, (4,), training, noisy, 8)
+        exact = seconds_per_step(Marginal, (4,), training, 8, n_weights=4)
+        summed_and_noise = noisy_loop.seconds_per_noisy_step(LookedUp, (4,), training, noisy, 8, n_weights=4)
 
         assert exact == seconds
         assert summed_and_noise == 2 * seconds

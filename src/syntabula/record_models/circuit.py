@@ -244,4 +244,5 @@ def _timed_step(
             random=random,
         )
 
-    return seconds_per_step(make, sizes, training, batch)
+    n_weights = states * (sum(sizes) + states * len(sizes))
+    return seconds_per_step(make, sizes, training, batch, n_weights=n_weights)

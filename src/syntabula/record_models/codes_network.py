@@ -129,7 +129,11 @@ class CodesNetwork(NetworkModel, ABC):
         ordered, usual = tuple(c in domain.ordered for c in domain), usual_sizes(domain)
         lookups = self._made_up_lookups(usual, ordered)
         each_step = seconds_per_step(
-            lambda device, random: self._network(lookups, device, random), usual, training, batch
+            lambda device, random: self._network(lookups, device, random),
+            usual,
+            training,
+            batch,
+            n_weights=self._n_weights(Domain(domain.columns, usual, domain.ordered)),
         )
         seconds = training.seconds_for(n_rows, each_step)
         # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
@@ -144,16 +148,18 @@ class CodesNetwork(NetworkModel, ABC):
         ordered = tuple(c in domain.ordered for c in domain)
         batch = noisy.batch_of(n_rows)
         lookups = self._made_up_lookups(domain.sizes, ordered)
+        n_weights = self._n_weights(domain)
         seconds = steps * seconds_per_noisy_step(
             lambda device, random: self._noisy_network(lookups, device, random),
             domain.sizes,
             training,
             noisy,
             batch,
+            n_weights=n_weights,
         )
         # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
         held = 2 * min(batch, RECORDS_AT_ONCE) * self._numbers_of_record(domain, noisy=True)
-        numbers = 18 * self._n_weights(domain) + held + n_rows * len(domain)
+        numbers = 18 * n_weights + held + n_rows * len(domain)
         return FitCost(numbers * 4 / 2**20, seconds)
 
     def trained(

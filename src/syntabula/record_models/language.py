@@ -297,5 +297,9 @@ def _timed_step(
 ) -> float:
     spellings = _made_up(sizes, ordered)
     return seconds_per_step(
-        lambda device, random: model._network(spellings, device, random), sizes, training, batch
+        lambda device, random: model._network(spellings, device, random),
+        sizes,
+        training,
+        batch,
+        n_weights=sum(math.prod(shape) for shape in model._shapes(spellings).values()),
     )

@@ -106,18 +106,20 @@ class LatentRows(LookupModel, ABC):
         """Say what training takes, from a timed step on a made-up batch."""
         batch = training.batch_of(n_rows)
         encoding, chances = made_up_encoding(domain, self.modes)
+        shapes = self._trained_shapes(encoding.widths)
+        n_weights = sum(math.prod(shape) for shape in shapes.values())
         each_step = seconds_per_step(
             lambda device, random: self._network(Encoder(encoding, chances, device), random),
             tuple(lookup.size for lookup in encoding.lookups),
             training,
             batch,
+            n_weights=n_weights,
             descent=self._descent,
             picks=self._picks(encoding),
         )
         seconds = training.seconds_for(n_rows, each_step)
         # Weights, gradient, two moments, mean and best; what a batch leaves for its gradient; the table.
-        shapes = self._trained_shapes(encoding.widths)
-        numbers = 7 * sum(math.prod(shape) for shape in shapes.values()) + n_rows * len(domain)
+        numbers = 7 * n_weights + n_rows * len(domain)
         numbers += batch * 8 * (sum(shape[-1] for shape in shapes.values()) + encoding.blocks.width)
         return FitCost(numbers * 4 / 2**20, seconds)
 

@@ -84,16 +84,18 @@ class NoisyLatentRows(LatentRows, ABC):
         batch = noisy.batch_of(n_rows)
         model = replace(self, _noisy=True)
         encoding = plain_encoding(merged, {c: np.ones(merged.size(c)) for c in merged})
+        shapes = model._trained_shapes(encoding.widths)
+        n_weights = sum(math.prod(shape) for shape in shapes.values())
         seconds = steps * seconds_per_noisy_step(
             lambda device, random: model._noisy_network(Encoder(encoding, {}, device), random),
             sizes,
             training,
             noisy,
             batch,
+            n_weights=n_weights,
         )
         # Weights, mean and two moments in float32; sums, noise and what it is drawn from in 64 bits.
-        shapes = model._trained_shapes(encoding.widths)
-        numbers = 18 * sum(math.prod(shape) for shape in shapes.values()) + n_rows * len(domain)
+        numbers = 18 * n_weights + n_rows * len(domain)
         numbers += (
             min(batch, RECORDS_AT_ONCE) * 16 * (sum(shape[-1] for shape in shapes.values()) + sum(sizes))
         )

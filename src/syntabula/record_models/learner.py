@@ -28,9 +28,9 @@ from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
+from syntabula.record_models.training_memory import SMALLER
 
 ONE_WAY = "measure one-way marginals"
-_SMALLER = "lower the options that make the model or its batch large, such as units, states or batch"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class RecordLearner:
         # With a budget the number of records that a step takes is paid for, and they are taken a few at a time.
         batch = 1 if self.is_private else self.training.batch
         remedy = f"lower batch, which is {batch:,}" if batch > 1 else ""
-        with memory_for("try a step of training", _SMALLER):
+        with memory_for("try a step of training", SMALLER):
             cost = self._cost(domain, n_rows)
         return [
             PlannedStep(name=ONE_WAY, share=ONE_WAY_SHARE, cells=cells, noisy_cells=cells),

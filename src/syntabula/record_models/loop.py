@@ -24,7 +24,7 @@ from syntabula.record_models.adamw import AdamW, move_mean, rate_of_steps, warmt
 from syntabula.record_models.checkpoints import PARTS, Checkpoints, go_on, packed, unpacked
 from syntabula.record_models.looks import Start, loss_at
 from syntabula.record_models.precision import Precision, let_round
-from syntabula.record_models.training_memory import training_memory
+from syntabula.record_models.training_memory import require_room, training_memory
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -371,13 +371,20 @@ def seconds_per_step(
     training: Training,
     batch: int,
     *,
+    n_weights: int,
     descent: Descent = Descent(),
     picks: Callable[[Tensor], Pick] = evenly,
 ) -> float:
-    """Return how long a step takes on a free machine, measured on a batch of random codes below `sizes`."""
+    """Return how long a step takes on a free machine, measured on a batch of random codes below `sizes`.
+
+    Raises:
+        ResourceError: If the memory of this machine cannot hold a network of so many weights in training.
+    """
     taken: list[float] = []
     torch = require("torch", "neural")
     device = pick_device(training.device)
+    # Weights, gradient, two moments and mean.
+    require_room(5 * n_weights, device)
     repeats = _TIMED_STEPS if times_are_asked() else 1
     batch = batch if times_are_asked() else min(batch, TRIED_RECORDS)
     on_processor = device.type == "cpu"

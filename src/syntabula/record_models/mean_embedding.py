@@ -27,7 +27,7 @@ from syntabula.models.restricted import Restricted, Weights
 from syntabula.models.row_fitting import fit_rows, pick_device
 from syntabula.models.targets import joined_targets, make_goals
 from syntabula.record_models.feature_goals import FeatureGoals
-from syntabula.record_models.training_memory import training_memory
+from syntabula.record_models.training_memory import require_room, training_memory
 
 TRAIN_GENERATOR = "train the generator"
 
@@ -119,10 +119,12 @@ class MeanEmbedding(Model):
             )
         sizes = tuple(min(size, self.levels) for size in domain.sizes)
         timed = replace(self, label=None, seconds=None, _domain=None, _rows=None)
-        seconds = min(_timed_step(timed, sizes) * self.steps, self._most_seconds)
         waves = 2 * max(self.features // 2, len(sizes)) * min(self.together, len(sizes))
         # Rows, network and their gradients; the numbers of each row at each wave, and what their product leaves.
         numbers = self.rows * (12 * sum(sizes) + 24 * self.units + 4 * waves)
+        numbers += 12 * self.units * (self.units + sum(sizes))
+        require_room(numbers, pick_device(self.device))
+        seconds = min(_timed_step(timed, sizes) * self.steps, self._most_seconds)
         return FitCost(numbers * 4 / 2**20, seconds)
 
     def drawn_features(self, domain: Domain, one_way: Mapping[str, FloatArray], seed: int) -> FourierFeatures:

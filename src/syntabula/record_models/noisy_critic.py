@@ -276,6 +276,8 @@ def noisy_critic_cost(
     """
     encoding = plain_encoding(domain, {c: np.ones(domain.size(c)) for c in domain})
     batch = noisy.batch_of(n_rows)
+    width = encoding.blocks.width
+    n_weights = sum(math.prod(shape) for shape in critic_shapes(width, units).values())
     seconds = steps * seconds_per_noisy_step(
         lambda device, random: new_critic(
             encoding, units, device, random, seed=0, batch=batch, precision=training.precision
@@ -284,10 +286,10 @@ def noisy_critic_cost(
         training,
         noisy,
         batch,
+        n_weights=n_weights,
     )
-    width = encoding.blocks.width
     # Weights, mean, moments, sums and noise; one-hot rows and layers of a batch; the table; the last rows.
-    numbers = 18 * sum(math.prod(shape) for shape in critic_shapes(width, units).values())
+    numbers = 18 * n_weights
     numbers += min(batch, RECORDS_AT_ONCE) * 4 * (width + 8 * units) + n_rows * len(domain)
     numbers += min(max(n_rows, _ENOUGH_ROWS), _MOST_ROWS) * (6 * units + 4 * len(domain))
     return FitCost(numbers * 4 / 2**20, seconds)

@@ -29,7 +29,7 @@ from syntabula.record_models.loop import (
     Training,
     arrays_of,
 )
-from syntabula.record_models.training_memory import training_memory
+from syntabula.record_models.training_memory import require_room, training_memory
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -262,11 +262,19 @@ def seconds_per_noisy_step(
     training: Training,
     noisy: NoisyTraining,
     batch: int,
+    *,
+    n_weights: int,
 ) -> float:
-    """Return how long a step takes on a free machine, measured on so many records of random codes below `sizes`."""
+    """Return how long a step takes on a free machine, measured on so many records of random codes below `sizes`.
+
+    Raises:
+        ResourceError: If the memory of this machine cannot hold a network of so many weights in training.
+    """
     taken: list[float] = []
     torch = require("torch", "neural")
     device = pick_device(training.device)
+    # Weights, mean and two moments; sums, noise and what it is drawn from in 64 bits.
+    require_room(10 * n_weights, device)
     repeats = _TIMED_STEPS if times_are_asked() else 1
     on_processor = device.type == "cpu"
     clock, share = (process_time, threads_at_once(training.threads)) if on_processor else (perf_counter, 1)

@@ -101,11 +101,16 @@ class PretrainedLanguage(LookupModel):
         )
         self._check_length(model, texts)
         timed = min(batch, _TIMED_RECORDS)
+        weights = sum(p.numel() for p in model.parameters())
         seconds = seconds_per_step(
-            lambda device, random: self._network(model, texts, device, random), usual, training, timed
+            lambda device, random: self._network(model, texts, device, random),
+            usual,
+            training,
+            timed,
+            # The folder's weights have been read, and updates that are added are few beside them.
+            n_weights=0,
         )
         seconds = training.seconds_for(n_rows, seconds * batch / timed)
-        weights = sum(p.numel() for p in model.parameters())
         units, layers = model.get_output_embeddings().weight.shape[1], _layers(model)
         # The model, twice when its updates are added; what a batch leaves for its gradient; the table.
         left = batch * texts.longest * (24 * layers * units + 3 * len(texts.vocabulary))

@@ -1,11 +1,34 @@
-"""What is said where memory runs out in the middle of a training: how it can go on, and what is not lost."""
+"""What is said where memory runs out in a training, or is too small for its trial: how to go on, and what is not lost."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from typing import Any
 
-from syntabula._memory import memory_for
+from syntabula._memory import available_bytes, memory_for, table_mb
+from syntabula.errors import ResourceError
+
+SMALLER = "lower the options that make the model or its batch large, such as units, states, features or batch"
+
+
+def require_room(numbers: int, device: Any) -> None:
+    """Refuse to try a step of a training that the memory of this machine cannot hold, before any of it is taken.
+
+    A system may end a process that takes all memory, and say nothing.
+
+    Args:
+        numbers: Least count of float32 numbers that the step holds.
+        device: Of torch; the memory of a GPU is its own.
+
+    Raises:
+        ResourceError: If they do not fit.
+    """
+    free = available_bytes()
+    if device.type == "cpu" and free is not None and 4 * numbers > free:
+        raise ResourceError(
+            f"there is not enough memory to try a step of training, which takes {table_mb(numbers, 4):,.0f} MB or more, "
+            f"where {free / 2**20:,.0f} MB are free; {SMALLER}"
+        )
 
 
 def training_memory(device: Any, *, batch: int | None = None) -> AbstractContextManager[None]:
