@@ -119,7 +119,7 @@ def _joined(rows: EncodedTable, others: EncodedTable) -> EncodedTable:
 
 
 _ROWS_PER_CODE = 10
-_MORE, _MOST_MORE, _REPEATED = 0.25, 100_000, 0.05
+_MORE, _MOST_MORE, _REPEATED = 0.25, 25_000, 0.05
 _TRIED, _MANY = 20_000, 0.1
 
 
@@ -138,7 +138,7 @@ class RakedRows(Model):
 
     Without noise there may be as many codes as values, and any number of rows is drawn again. Codes are put in so many
     groups that ten rows are drawn for each. A row that comes out twice may have the same values twice. So a quarter more
-    rows are drawn than come out, at most 100,000, and twice as many as come out where more than a twentieth would be
+    rows are drawn than come out, at most 25,000, and twice as many as come out where more than a twentieth would be
     repeated otherwise. Shares then have a tenth to a half of the variance of rows that are drawn one by one, and none of
     the network's bias.
 
