@@ -49,9 +49,24 @@ def test_its_values_count_as_one_and_a_warning_says_so() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::syntabula.errors.DomainWarning")
-def test_where_most_are_hidden_it_is_refused() -> None:
-    with pytest.raises(PrivateDomainError, match="found no bounds"):
-        st.Independent(epsilon=2.0, seed=0).fit(frame()[["age", "debt", "settled"]])
+def test_where_most_are_hidden_the_others_come_out() -> None:
+    release = st.Independent(epsilon=2.0, seed=0).fit(frame()[["age", "debt", "settled"]])
+
+    made = release.sample(500, seed=0)
+    assert made["age"].nunique() > 9
+    assert release.privacy.hidden == ("debt", "settled")
+    assert {"debt", "settled"} <= set(release.lost_columns())
+    assert "For debt, settled, noise hides where the values lie" in " ".join(release.privacy.text().split())
+
+
+@pytest.mark.filterwarnings("ignore::syntabula.errors.DomainWarning")
+def test_where_all_are_hidden_or_made_anew_it_is_refused() -> None:
+    table = frame()[["debt", "settled"]].assign(name=[f"person {i}" for i in range(N)])
+
+    with pytest.raises(
+        PrivateDomainError, match=r"no column's domain was found \(columns 'name', 'debt', 'settled'"
+    ):
+        st.Independent(epsilon=2.0, seed=0).fit(table)
 
 
 def test_it_rests_on_the_stored_type_alone() -> None:
@@ -214,6 +229,17 @@ class TestWithoutPrivacy:
         release = st.Independent(epsilon=math.inf, seed=0).fit(frame)
 
         assert (release.sample()["said"] == "none").mean() == pytest.approx(1 / 3, abs=0.1)
+
+    def test_columns_without_values_leave_the_others(self) -> None:
+        empty = np.full(300, np.nan)
+
+        with pytest.warns(DomainWarning, match=r"2 columns \('a', 'b'\), each: it holds no values"):
+            release = st.Independent(epsilon=math.inf, seed=0).fit(
+                self.frame()[["age"]].assign(a=empty, b=empty)
+            )
+
+        assert release.privacy.hidden == ("a", "b")
+        assert "For a, b, there are no values" in release.privacy.text()
 
     def test_a_table_without_values_is_refused(self) -> None:
         for values in ([], [None, None]):

@@ -523,6 +523,17 @@ def test_texts_whose_categories_noise_hides_are_named_with_what_to_do() -> None:
     assert PrivacyStatement.from_json(json.loads(json.dumps(hidden.to_json()))) == hidden
 
 
+def test_numbers_whose_bounds_noise_hides_are_named_with_what_to_do() -> None:
+    hidden = statement(hidden=("age", "seen"))
+
+    text = " ".join(hidden.text().split())
+    assert "For age, seen, noise hides where the values lie, or there are none: each is replaced by 0" in text
+    assert "state bounds in a schema" in text
+    assert "hidden" not in statement().to_json()
+    assert hidden.is_private
+    assert PrivacyStatement.from_json(json.loads(json.dumps(hidden.to_json()))) == hidden
+
+
 def test_without_privacy_nothing_is_said_to_be_found_under_it_or_to_add_up() -> None:
     found = StatementLine(step="find the domain of 'job'", mechanism="exact counts, no noise", share=None)
 

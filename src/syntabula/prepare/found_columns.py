@@ -64,14 +64,12 @@ def find_columns(
         The columns in the order of the shares, with provenance `private`.
 
     Raises:
-        PrivateDomainError: If noise hides the bounds of most columns that have some, or everything.
+        PrivateDomainError: If noise hides the domains of all columns.
     """
     n_labels = sum(table[name].physical.is_labels for name in shares)
     each = delta / max(n_labels, 1)
     columns: dict[str, Column] = {}
     hidden: list[str] = []
-    # Declared columns are not hidden.
-    n_known = sum(n not in shares or raw.physical.is_ordered for n, raw in table.items())
     for name, share in one_by_one(shares, "find the domains", progress):
         raw = table[name]
         try:
@@ -87,10 +85,8 @@ def find_columns(
                 hidden_kept=hidden_kept,
             )
         except PrivateDomainError:
+            # What the others tell is paid for, and must not be lost with this one.
             hidden.append(name)
-            # A few may be nearly empty; if most are hidden, the table or the budget is too small.
-            if 2 * len(hidden) > n_known:
-                raise PrivateDomainError(_no_bounds(hidden, exact=ledger.budget.currency == "none")) from None
     cut_off = {name: found.beyond for name, found in bounds.items() if found.cuts_off}
     at_the_end = [name for name in cut_off if _reaches_the_end(columns[name], table[name].physical)]
     for names, where, advice in (
@@ -166,13 +162,10 @@ def find_columns(
                 "at this budget, noise hides where values lie, if there are any, so each of them is replaced by "
                 f"{value}; declare the bounds in a schema to learn the values, or leave the column out",
             )
-    if len(columns) == len(table) and all(isinstance(c, Identifier) for c in columns.values()):
-        raise PrivateDomainError(
-            "no column's domain was found: all values are keys, or differ like keys. Declare the domains in a schema"
-            if exact
-            else "no column's domain was found: at this budget, noise hides what the columns hold. Declare the domains "
-            "in a schema, raise epsilon or the share of preprocessing, or use more records"
-        )
+    if len(columns) == len(table) and all(
+        n in hidden or isinstance(c, Identifier) for n, c in columns.items()
+    ):
+        raise PrivateDomainError(_nothing_found([*columns], exact=exact))
     return {name: columns[name] for name in shares}
 
 
@@ -200,14 +193,14 @@ def _reaches_the_end(column: Column, physical: PhysicalType) -> bool:
     return max(abs(column.lower), abs(column.upper)) >= last / 2
 
 
-def _no_bounds(names: Sequence[str], *, exact: bool) -> str:
-    """Say that most columns have no bounds, why, and what to do."""
-    found = f"found no bounds for {columns_listed(names)}, most of those that need bounds: "
+def _nothing_found(names: Sequence[str], *, exact: bool) -> str:
+    """Say that no column has a domain, why, and what to do."""
+    found = f"no column's domain was found ({columns_listed(names)}): "
     if exact:
-        return f"{found}there are no values. State bounds in a schema, or leave these columns out"
+        return f"{found}all values are keys, or differ like keys. Declare the domains in a schema"
     return (
-        f"{found}at this budget, noise hides where the values lie, or there are none. State bounds in a schema (`others: "
-        "find` leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more records"
+        f"{found}at this budget, noise hides what the columns hold. Declare the domains in a schema (`others: find` "
+        "leaves the other columns to be found), raise epsilon or the share of preprocessing, or use more records"
     )
 
 

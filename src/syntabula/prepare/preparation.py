@@ -306,7 +306,7 @@ class Preparation:
             ends: Gets the noisy counts of the ends of distances between times.
 
         Raises:
-            PrivateDomainError: If noise hides the bounds of most columns that need bounds, or everything.
+            PrivateDomainError: If noise hides the domains of all columns.
         """
         n_estimated = 0.0 if counted is None else max(float(counted.values[0]), 1.0)
         bounds = {} if bounds is None else bounds

@@ -75,6 +75,7 @@ def statement_of(
     types_read: bool,
     stored_types: Sequence[str] = (),
     made_anew: Sequence[str] = (),
+    hidden: Sequence[str] = (),
     cut_off: Mapping[str, float] | None = None,
     cut_off_at_most: float = 0.0,
     rules: Sequence[str] = (),
@@ -98,6 +99,7 @@ def statement_of(
         types_read=types_read,
         stored_types=tuple(stored_types),
         made_anew=tuple(made_anew),
+        hidden=tuple(hidden),
         cut_off=dict(cut_off or {}),
         cut_off_at_most=cut_off_at_most,
         rules=tuple(rules),
@@ -231,7 +233,21 @@ def _public(statement: StatementFacts) -> list[str]:
             f"keys differ and, where most have one, the form of keys was learned. To learn more, state the categories "
             f"in a schema{more}."
         )
-    return lines
+    return lines + _without_values(statement)
+
+
+def _without_values(statement: StatementFacts) -> list[str]:
+    """Name the columns of numbers, days and times of which only missing cells were learned."""
+    if not statement.hidden:
+        return []
+    names = ", ".join(statement.hidden)
+    if statement.budget.currency == "none":
+        return _wrapped(f"For {names}, there are no values: synthetic rows hold none either.")
+    return _wrapped(
+        f"For {names}, noise hides where the values lie, or there are none: each is replaced by 0, or by 1970-01-01, and "
+        "only which cells are missing was learned. To learn more, state bounds in a schema, or raise epsilon or the "
+        "share of preprocessing."
+    )
 
 
 def _limits(statement: StatementFacts) -> list[str]:

@@ -148,6 +148,7 @@ class StatementFacts:
         stored_types: Undeclared columns whose stored types were used.
         made_anew: Columns whose values are running numbers, or keys of a pattern: keys, and texts in which noise hides
             every category.
+        hidden: Columns of numbers, days and times whose bounds noise hides; each value is 0, or 1 January 1970.
         cut_off: For columns whose bounds were found, the noisy fraction of the values beyond them, if it is worth saying;
             these values were moved to the nearest bound.
         cut_off_at_most: The largest fraction of values beyond the bounds for which the noisy counts of any other such
@@ -171,6 +172,7 @@ class StatementFacts:
     types_read: bool = False
     stored_types: tuple[str, ...] = ()
     made_anew: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     cut_off: Mapping[str, float] = field(default_factory=dict)
     cut_off_at_most: float = 0.0
     rules: tuple[str, ...] = ()
@@ -247,6 +249,7 @@ class StatementFacts:
             "types_read": self.types_read,
             "stored_types": list(self.stored_types),
             "made_anew": list(self.made_anew),
+            **({"hidden": list(self.hidden)} if self.hidden else {}),
             **({"cut_off": dict(self.cut_off)} if self.cut_off else {}),
             **({"cut_off_at_most": self.cut_off_at_most} if self.cut_off_at_most else {}),
         } | self._rules_to_json()
@@ -308,6 +311,7 @@ class StatementFacts:
             types_read=bool(facts.get("types_read", False)),
             stored_types=tuple(str(name) for name in facts.get("stored_types", ())),
             made_anew=tuple(str(name) for name in facts.get("made_anew", ())),
+            hidden=tuple(str(name) for name in facts.get("hidden", ())),
             cut_off={str(name): float(part) for name, part in facts.get("cut_off", {}).items()},
             cut_off_at_most=float(facts.get("cut_off_at_most", 0.0)),
             rules=tuple(str(rule) for rule in facts.get("rules", ())),

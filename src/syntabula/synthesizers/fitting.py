@@ -48,7 +48,7 @@ from syntabula.table.coding.codec import Codec
 from syntabula.table.parts.raw_parts import RawParts
 from syntabula.table.raw import PhysicalType, RawTable
 from syntabula.table.rules.at_work import learned_part, row_rules, with_found
-from syntabula.table.schema.columns import Identifier
+from syntabula.table.schema.columns import Date, Datetime, Identifier, Numeric
 from syntabula.table.schema.schema import Schema, check_declared, is_whole
 
 if TYPE_CHECKING:
@@ -320,6 +320,9 @@ def fit_table(
             types_read=types_read,
             stored_types=() if table.origin.is_text else tuple(found),
             made_anew=[name for name in found if isinstance(codec.schema[name], Identifier)],
+            hidden=[
+                n for n in found if n not in bounds and type(codec.schema[n]) in (Numeric, Date, Datetime)
+            ],
             cut_off={name: b.beyond for name, b in bounds.items() if b.cuts_off},
             cut_off_at_most=max((b.beyond_at_most for b in bounds.values() if not b.cuts_off), default=0.0),
             rules=() if rules is None else rules.rules.described(),

@@ -48,6 +48,7 @@ class FoundColumns:
         columns: Domains of those that were found.
         codec: How the columns of the release are coded.
         model: The distribution over their codes.
+        hidden: Those of them of whose values noise hides all, as the statement says.
         noisy: Whether there is a budget; without privacy nothing is merged by noise.
         draw: Returns so many rows of the release.
     """
@@ -55,6 +56,7 @@ class FoundColumns:
     columns: Mapping[str, Column]
     codec: Codec
     model: Model
+    hidden: tuple[str, ...]
     noisy: bool
     draw: Callable[[int], Mapping[str, RawColumn]]
 
@@ -62,9 +64,10 @@ class FoundColumns:
     def lost(self) -> list[str]:
         """The columns that carry no information; see `is_lost`.
 
-        Of declared ones these are numbers, days and times that come out as one value, though others are declared.
+        Of those whose values noise hides, missing cells are all that may be left. Of declared ones these are numbers,
+        days and times that come out as one value, though others are declared.
         """
-        found = [name for name, column in self.columns.items() if is_lost(column, self._drawn[name])]
+        found = [n for n, c in self.columns.items() if n in self.hidden or is_lost(c, self._drawn[n])]
         return found + [name for name in self._declared if n_values(self._drawn[name]) <= 1]
 
     @property

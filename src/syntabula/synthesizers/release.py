@@ -327,7 +327,10 @@ class Release:
         columns = {name: self.schema[name] for name in self.privacy.columns_of("private")}
         noisy = self.privacy.budget.currency != "none"
         draw = self._drawing.rows
-        return FoundColumns(columns, self.codec, self.model, noisy, lambda n: whole(draw, n, generator(0)))
+        hidden = self.privacy.hidden
+        return FoundColumns(
+            columns, self.codec, self.model, hidden, noisy, lambda n: whole(draw, n, generator(0))
+        )
 
     def empty_categories(self) -> dict[str, int]:
         """Return how many declared categories of a column never come out as noise hides them, where any does not."""

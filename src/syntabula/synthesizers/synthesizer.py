@@ -90,7 +90,7 @@ class Synthesizer(Settings):
         Raises:
             ArgumentError: If `strict` is neither True nor False.
             ObservedDomainError: If the schema was read off the table and `allow_observed` is False.
-            PrivateDomainError: If the budget is too small to find the bounds of most columns, or any domain.
+            PrivateDomainError: If the budget is too small to find the domain of any column.
             SchemaError: If the schema does not fit the table's columns, or an undeclared column has a type for which no
                 domain can be found.
             DataError: If the table cannot be read.
