@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from syntabula.bins.scale import LEAST_SPAN
 from syntabula.errors import PrivateDomainError
 from syntabula.prepare.beyond import NONE, Beyond, at_ends, on_sides, outside, reach
+from syntabula.prepare.faint import faint_cells
 from syntabula.prepare.narrowing import cells_around, find_window
 from syntabula.prepare.preprocessing import LEAST_FAILURE
 from syntabula.prepare.two_counts import CountsInParts, combined
@@ -74,14 +75,17 @@ def extract_bounds(
     refine: bool = True,
     unit: float | None = None,
     ends: tuple[int | float, int | float] | None = None,
+    n_records: float = 0.0,
 ) -> FoundBounds:
     """Find bounds around nearly all values: a noisy histogram over powers of two, then a finer one.
 
     Desfontaines' algorithm as in Ganev et al., "The Importance of Being Discrete", section 4, and
     SmartNoise's approx_bounds: count the values between adjacent powers of two. A cell is occupied if its noisy
     count exceeds a threshold that noise alone exceeds in any cell with probability 1e-8. While no cell is occupied,
-    that probability is raised tenfold, up to 1 over twice the number of cells. If still none is, the method has
-    failed: it needs more budget or more records. The paper leaves this case open; here it is an error.
+    that probability is raised tenfold, up to 1 over twice the number of cells. If still none is, the other half of the
+    budget asks the same again, and both answers together are looked at in this way and by `faint_cells`. What either
+    shows lies within the bounds, which are left as they are. Otherwise the method has failed: it needs more budget or
+    more records. The paper leaves this case open; here it is an error.
 
     Departures in the first count: two or four adjacent cells may pass the threshold together, with sqrt(2) or 2 times
     the noise, because a heavy tail spreads over many powers and would otherwise be cut off. A cell next to an occupied
@@ -118,6 +122,8 @@ def extract_bounds(
         unit: How many points the number 1 has; None if the column is not one of numbers.
         ends: The least and the largest point that values can be moved to; None if no value can lie beyond. If the bounds
             reach one of them, or the last power, what lies in its cell counts as beyond.
+        n_records: Released number of records; 0 if it is not known. A column that hardly holds a value by it, and by the
+            noisy number of missing ones, is not asked again.
 
     Returns:
         The bounds. A few records may lie outside and are clipped to the nearest bound.
@@ -128,12 +134,26 @@ def extract_bounds(
     edges = power_edges(integer=column.integer)
     first = column.histogram(edges, share=share / 2 if refine else share, step=step, count_missing=True)
     values, repeats = first.values, 1
-    low_cell, high_cell = _ends(first, values[:-1], repeats, edges, step)
-    lower, upper = edges[low_cell], edges[high_cell + 1]
-    if refine and unit is not None and lower <= 0 <= upper and (upper - lower) / unit >= LEAST_SPAN:
+    seen = _ends(first, values[:-1], repeats, edges)
+    is_faint = seen is None
+    if is_faint and refine and n_records - float(values[-1]) > first.above_noise(MISSING_TAIL):
         again = column.histogram(edges, share=share / 2, step=step, count_missing=True)
         values, repeats = (values + again.values) / 2, 2
-        low_cell, high_cell = _ends(first, values[:-1], repeats, edges, step)
+        seen = _faint_ends(first, values[:-1], repeats, edges)
+    if seen is None:
+        raise PrivateDomainError(
+            f"step {step!r} found no bounds: at this budget, noise hides where the values lie, or there are none. "
+            "State the bounds in a schema, raise epsilon or the share of preprocessing, or use more records"
+        )
+    low_cell, high_cell = seen
+    lower, upper = edges[low_cell], edges[high_cell + 1]
+    if is_faint:
+        # There is nothing left to narrow them by.
+        beyond = outside(values[:-1], low_cell, high_cell, first.sigma / math.sqrt(repeats))
+    elif refine and unit is not None and lower <= 0 <= upper and (upper - lower) / unit >= LEAST_SPAN:
+        again = column.histogram(edges, share=share / 2, step=step, count_missing=True)
+        values, repeats = (values + again.values) / 2, 2
+        low_cell, high_cell = _ends(first, values[:-1], repeats, edges) or seen
         low_cell -= POWERS_BEYOND if edges[low_cell] < 0 and low_cell >= POWERS_BEYOND else 0
         may_rise = edges[high_cell + 1] > 0 and high_cell + 1 + POWERS_BEYOND < len(edges)
         high_cell += POWERS_BEYOND if may_rise else 0
@@ -161,16 +181,24 @@ def extract_bounds(
 
 
 def _ends(
-    answer: NoisyVector, counts: NDArray[np.float64], repeats: int, edges: Sequence[int | float], step: str
-) -> tuple[int, int]:
-    """Return the outermost occupied cells; raises PrivateDomainError if there is none."""
+    answer: NoisyVector, counts: NDArray[np.float64], repeats: int, edges: Sequence[int | float]
+) -> tuple[int, int] | None:
+    """Return the outermost occupied cells; None if there is none."""
     occupied = np.flatnonzero(_occupied(answer, counts, repeats, list(edges).index(0)))
     if not occupied.size:
-        raise PrivateDomainError(
-            f"step {step!r} found no bounds: at this budget, noise hides where the values lie, or there are none. "
-            "State the bounds in a schema, raise epsilon or the share of preprocessing, or use more records"
-        )
+        return None
     return _reaching_zero(edges, int(occupied[0]), int(occupied[-1]))
+
+
+def _faint_ends(
+    answer: NoisyVector, counts: NDArray[np.float64], repeats: int, edges: Sequence[int | float]
+) -> tuple[int, int] | None:
+    """Return the same of the occupied cells and of those that hold values together; see `faint_cells`."""
+    together = faint_cells(answer, counts, repeats, list(edges).index(0))
+    if together is None:
+        return _ends(answer, counts, repeats, edges)
+    occupied = _ends(answer, counts, repeats, edges) or together
+    return _reaching_zero(edges, min(together[0], occupied[0]), max(together[1], occupied[1]))
 
 
 def power_edges(*, integer: bool) -> list[int | float]:

@@ -193,7 +193,9 @@ class NumberSearch:
         unit = float(1 / widest.unit) if isinstance(widest, Numeric) else None
         # Every integer of 64 bits and every day is sought; of other numbers, some lie beyond what is.
         ends = None if unit is None or self.raw.physical.kind == "integer" else widest.span()[:2]
-        found = extract_bounds(column, share=share, step=self.step, unit=unit, ends=ends)
+        found = extract_bounds(
+            column, share=share, step=self.step, unit=unit, ends=ends, n_records=self.n_estimated
+        )
         self.bounds[self.name] = found
         return found
 
