@@ -375,15 +375,10 @@ def seconds_per_step(
     descent: Descent = Descent(),
     picks: Callable[[Tensor], Pick] = evenly,
 ) -> float:
-    """Return how long a step takes on a free machine, measured on a batch of random codes below `sizes`.
-
-    Raises:
-        ResourceError: If the memory of this machine cannot hold a network of so many weights in training.
-    """
+    """Return how long a step takes on a free machine, measured on a batch of random codes below `sizes`."""
     taken: list[float] = []
-    torch = require("torch", "neural")
-    device = pick_device(training.device)
-    # Weights, gradient, two moments and mean.
+    torch, device = require("torch", "neural"), pick_device(training.device)
+    # Weights, gradient, two moments and mean: what memory cannot hold is a ResourceError.
     require_room(5 * n_weights, device)
     repeats = _TIMED_STEPS if times_are_asked() else 1
     batch = batch if times_are_asked() else min(batch, TRIED_RECORDS)
