@@ -41,8 +41,8 @@ GROUPS = {
     "`auto` is ahead of the paper's TabDDPM on most of these tables "
     "([studies.md](studies.md#the-default-without-privacy-beside-tabddpm)).",
     "weights": "CTGAN's rows are drawn again by weights with which columns have the table's marginals "
-    "(`follow_marginals`). Where the network's own are far off, weights are uneven, and rows tell a learner less: on adult "
-    ".056 where rows as the network draws them had .035, while fidelity came from .042 to .030.",
+    "(`follow_marginals`). Where the network's own are far off, weights are uneven, and rows tell a learner less: on "
+    "adult .051 where rows as the network draws them had .035, while fidelity came from .042 to .030.",
     "weaker": "Our TableDiffusion is weaker there for a learner, though nearer in fidelity on the same table; its "
     "settings are not tuned.",
     "models": "The score is the largest of thousands of records and falls with the number of shadow models, of "

@@ -29,8 +29,9 @@ class CTGAN(NoisyTrained):
     were about as good after 2,000 steps. Training takes 2,000 steps, where the paper's 300 passes are more for tables
     of more than 3,300 records.
 
-    Measured on adult (SynMeter's split and fidelity): .045 after 100 seconds of a processor, where SynMeter prints .061
-    for its CTGAN; a classifier trained on the rows has F1 .73, and one told them from the table's with an AUC of .91.
+    Measured on adult (SynMeter's split and fidelity): .030 after some 100 seconds of a processor, where SynMeter prints
+    .061 for its CTGAN. A classifier trained on the rows had F1 .73, and one told them from the table's with an AUC of
+    .91, before they followed the marginals.
     What falls short are numbers: their values crowd at the centres of their modes, as the generator varies an offset
     less than records do.
 
