@@ -152,11 +152,11 @@ def show(runs: Iterable[dict[str, Any]]) -> None:
                 f"{mean_of(done, 'threshold'):.0f}",
                 *(f"{mean_of(done, k):.1%}" for k in ("other", "least")),
             ]
-            columns = {
-                name: np.mean([run["texts"][name]["other"] for run in done]) for name in done[0]["texts"]
-            }
-            worst = max(columns, key=lambda name: columns[name])
-            cells.append(f"{worst} {columns[worst]:.0%}")
+            # Noise may hide that a column of texts is no key.
+            everywhere = set.intersection(*(set(run["texts"]) for run in done))
+            columns = {name: np.mean([run["texts"][name]["other"] for run in done]) for name in everywhere}
+            worst = max(sorted(columns), key=lambda name: columns[name], default=None)
+            cells.append("-" if worst is None else f"{worst} {columns[worst]:.0%}")
             cells += [f"{np.mean([run['scores'][score] for run in done]):.4f}" for score in SCORES]
         else:
             cells += ["-"] * (4 + len(SCORES))

@@ -124,6 +124,23 @@ def test_plan_and_fit_agree_on_how_many_bins_there_are() -> None:
         assert planned == {1_000: 15, 10**6: 147, 10**9: 250}[n_rows]
 
 
+def test_a_plan_says_beforehand_where_noise_may_hide_bounds() -> None:
+    def planned(n_columns: int, epsilon: float, n_rows: int = 2_000) -> st.Plan:
+        stored = {f"c{i}": PhysicalType("float", "DOUBLE") for i in range(n_columns)}
+        return st.MST(epsilon=epsilon).plan(None, n_rows, physical=stored)
+
+    wide = planned(300, 1.0)
+
+    # Noise hid bounds in made-up tables of 300 columns, and in none of 50.
+    assert wide.least_for_bounds > 400
+    assert "Noise may hide numbers and days that nothing declares" in wide.describe()
+    assert wide.to_json()["least_for_bounds"] == wide.least_for_bounds
+    for clear in (planned(50, 1.0), planned(300, 5.0), planned(300, 1.0, 100_000), planned(300, math.inf)):
+        assert "Noise may hide" not in clear.describe()
+        assert clear.least_for_bounds < clear.n_rows / 5
+    assert st.MST(epsilon=1.0).plan(WIDE).least_for_bounds == 0
+
+
 def test_a_table_is_no_schema() -> None:
     frame = st.datasets.census(n_rows=50)
     with pytest.raises(

@@ -145,7 +145,12 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
 def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:
     budget = enough(budget_of(method))
     codec, prepared, spent = _planned_codec(method, table)
-    return planned_fit(method, codec, prepared, table.n_rows, spent.budget(budget))
+    plan = planned_fit(method, codec, prepared, table.n_rows, spent.budget(budget))
+    if is_whole(table.schema):
+        return plan
+    from syntabula.prepare.foreseen import least_for_bounds
+
+    return replace(plan, least_for_bounds=least_for_bounds(prepared, plan.budget, table.n_rows))
 
 
 def _planned_codec(method: Settings, table: TableFacts) -> tuple[Codec, Preparation, Preparation]:

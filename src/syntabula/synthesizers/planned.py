@@ -16,6 +16,9 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.units import RECORD, Unit
 
 _ROWS_SHOWN = (1, 2, 5, 10)
+_USUAL_PART = 0.2
+"""Part of the values that usual columns have between two powers of two at least; of a normal distribution around 0, a
+sixth."""
 _LONG, _FAR_LONGER = 60.0, 3.0
 """Seconds, and times the usual ones, from which on a plan shows how long a fit may take at most."""
 
@@ -63,6 +66,8 @@ class Plan:
         unit: Whom the guarantee protects.
         computed: Columns that rules of the schema compute, which cost nothing.
         caution: What is known of the method with a budget that speaks for another one.
+        least_for_bounds: How many values of a column of numbers, days or times that nothing declares must lie between
+            two powers of two for its bounds to be found; 0 if none is to be found, or without privacy.
     """
 
     method: str
@@ -76,6 +81,7 @@ class Plan:
     passes: int | None = None
     read_again: int = 0
     caution: str = ""
+    least_for_bounds: float = 0.0
 
     @property
     def memory_mb(self) -> float:
@@ -133,6 +139,7 @@ class Plan:
             *((self.caution,) if self.caution else ()),
             *self._passes(),
             *self._units(),
+            *self._bounds(),
             "",
             f"  {'share':>6}  {'memory MB':>9}  {'seconds':>7}  step",
         ]
@@ -178,6 +185,18 @@ class Plan:
             "  noise         " + "".join(f"{sigma:>8.3g}" for sigma in noise.values()),
         ]
 
+    def _bounds(self) -> list[str]:
+        """Return lines on bounds that noise may hide, if it may hide those of usual columns."""
+        if self.least_for_bounds <= _USUAL_PART * self.n_rows:
+            return []
+        return [
+            "",
+            "Noise may hide numbers and days that nothing declares: for the bounds of such a column to be found, about",
+            f"{self.least_for_bounds:,.0f} of {self.n_rows:,} values must lie between two powers of two, such as 32 "
+            "and 64. Declare them in a",
+            "schema, use fewer columns, or raise epsilon.",
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON-able facts."""
         unit = {
@@ -191,6 +210,7 @@ class Plan:
             "method": self.method,
             "budget": self.budget.to_json(),
             "n_rows": self.n_rows,
+            "least_for_bounds": self.least_for_bounds,
             "memory_mb": self.memory_mb,
             "passes": self.passes,
             "read_again": self.read_again,
