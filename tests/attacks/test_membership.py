@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import re
+import sys
 import warnings
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -281,7 +282,9 @@ class TestResuming:
             method = st.Independent(epsilon=1.0, progress=lambda step, part: None)
             st.attack(table(), method, SCHEMA, n_shadows=8, folder=tmp_path)
 
-    def test_a_full_disk_is_said_to_be_full(self, tmp_path):
+    def test_a_full_disk_is_said_to_be_full(self, tmp_path, monkeypatch):
+        # Python does not notice that the code of a module which it keeps is cut off, and cannot read it the next time.
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
         resource = pytest.importorskip("resource", reason="the system has no limits of processes")
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         # The header of a result fits, and its numbers do not.

@@ -139,8 +139,8 @@ class RakedRows(Model):
     Without noise there may be as many codes as values, and any number of rows is drawn again. Codes are put in so many
     groups that ten rows are drawn for each. A row that comes out twice may have the same values twice. So a quarter more
     rows are drawn than come out, at most 25,000, and twice as many as come out where more than a twentieth would be
-    repeated otherwise. Shares then have a tenth to a half of the variance of rows that are drawn one by one, and none of
-    the network's bias.
+    repeated otherwise. Shares of groups then have none of the network's bias, and where this is small, a tenth to a half
+    of the variance of rows that are drawn one by one.
 
     Attributes:
         inner: The model.

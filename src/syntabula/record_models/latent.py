@@ -49,8 +49,8 @@ class LatentRows(LookupModel, ABC):
         modes: Most modes of a number. Numbers with at most 30 codes have none, and are drawn as categories are.
         hidden: How many hidden numbers there are; None for 128, or with a budget 8, as each has weights that take noise.
         follow_marginals: Whether rows, without a budget, are drawn again by weights with which columns have the table's
-            one-way marginals; False leaves them as the network draws them. With a budget they always follow those that
-            were paid for.
+            one-way marginals; False leaves them as the network draws them. Where the network's own marginals are far off,
+            weights are uneven, and rows tell a learner less. With a budget they always follow those that were paid for.
     """
 
     modes: int = 10

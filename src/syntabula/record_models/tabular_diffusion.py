@@ -58,8 +58,8 @@ class TabularDiffusion(CodesNetwork):
         draws: Levels of noise that are drawn for each record of a batch; None for one, or with a budget three, as they
             make the gradient of a record steadier at no cost of privacy.
         follow_marginals: Whether rows, without a budget, are drawn again by weights with which columns have the table's
-            one-way marginals; False leaves them as the network draws them. With a budget they always follow those that
-            were paid for.
+            one-way marginals; False leaves them as the network draws them. Where the network's own marginals are far off,
+            weights are uneven, and rows tell a learner less. With a budget they always follow those that were paid for.
     """
 
     kind: ClassVar[str] = "tabular_diffusion"

@@ -112,8 +112,8 @@ def make_report(
         target: Column to predict, for utility scores.
         schema: Which columns are numeric, categorical, times or identifiers; inferred from the real table
             if not given.
-        release: Release that the synthetic table was drawn from, or its file, for its privacy statement. Undeclared
-            columns that its schema declared as identifiers, or of more than 1,000 values that it made anew, are left
+        release: Release that the synthetic table was drawn from, or its file, for its privacy statement, and its
+            rules where the schema has none, whose columns are read as it declares them. Undeclared columns that its schema declared as identifiers, or of more than 1,000 values that it made anew, are left
             out as identifiers, and rows of its units are kept together, unless scores are given.
         evaluation: Scores of the same tables: the result of `evaluate`, or a file from `syntabula evaluate
             --json`. By default a few quick scores are computed.
@@ -189,6 +189,11 @@ def make_report(
     show("draw columns and pairs", 0.5)
     cards = Cards(tables=tables, times=times, found=found)
     overview = words.overview(tables, distances, ties, found)
+    if loaded is not None and loaded.rules is not None and given is None and tables.rules is None:
+        overview.append(
+            "The rules of the release were not checked: the given schema declares a column of theirs otherwise, or the "
+            "real table lacks one."
+        )
     content: dict[str, Any] = {
         "title": title,
         "overview": overview,

@@ -128,7 +128,7 @@ class SatisfyingGiven:
                 )
             left = np.delete(left, kept)
         if left.size:
-            places = ", ".join(f"{row:,}" for row in (left[:_NAMED] + start).tolist())
+            places = ", ".join(map(str, (left[:_NAMED] + start).tolist()))
             more = ", and so on" if left.size > _NAMED else ""
             raise ArgumentError(
                 f"of {stop - start:,} given rows {left.size:,} got none that satisfies where in {_ROUNDS} draws, and no "

@@ -87,7 +87,7 @@ class SolvedCompletion:
                 drawn.append(part.draw(int(first), int(end), rng))
                 places.append(rows[first:end])
                 left.append(rows[drawn[-1].left])
-        _check(drawn, np.sort(np.concatenate(left)), stop - start)
+        _check(drawn, np.sort(np.concatenate(left)), range(start, stop), self.n_rows)
         if len(drawn) == 1:
             columns = drawn[0].columns
         else:
@@ -102,14 +102,16 @@ class SolvedCompletion:
         return columns | numbered
 
 
-def _check(drawn: Sequence[DrawnRows], left: NDArray[np.intp], n_rows: int) -> None:
+def _check(drawn: Sequence[DrawnRows], left: NDArray[np.intp], rows: range, n_rows: int) -> None:
     """Refuse given rows that no draw satisfies, and warn of those whose drawn values were moved.
 
     Args:
         drawn: What was drawn for each part of the rows.
         left: Positions of those that no draw satisfies, in order.
-        n_rows: Number of rows of all parts.
+        rows: Positions of the rows of all parts.
+        n_rows: Number of given rows.
     """
+    of = f"{n_rows:,} given rows" if len(rows) == n_rows else f"given rows {rows.start} to {rows.stop - 1}"
     failed = [part for part in drawn if part.left.size]
     if failed:
         broken = Counter[str]()
@@ -117,19 +119,18 @@ def _check(drawn: Sequence[DrawnRows], left: NDArray[np.intp], n_rows: int) -> N
             broken.update(part.broken)
         n_tried = sum(part.n_tried for part in failed)
         rules = rules_in_words({rule: count / n_tried for rule, count in broken.items()})
-        named = ", ".join(f"{row:,}" for row in left[:_NAMED].tolist()) + ", and so on" * (left.size > _NAMED)
+        named = ", ".join(map(str, left[:_NAMED].tolist())) + ", and so on" * (left.size > _NAMED)
         raise ArgumentError(
-            f"for {left.size:,} of {n_rows:,} given rows, no draw satisfies the rules: {rules}. Correct the values of "
-            "these rows, or leave them out where nothing is wrong with them, as the release draws no others beside them; "
-            f"or in place of a derived column, give the columns that it is computed from. They are: {named} (the first "
-            "row is 0)"
+            f"for {left.size:,} of {of}, no draw satisfies the rules: {rules}. Correct the values of these rows, or "
+            "leave them out: the release has no values that fit them; or in place of a derived column, give the columns "
+            f"that it is computed from. They are: {named} (the first row is 0)"
         )
     moved = [part for part in drawn if part.n_moved]
     if moved:
         rules = ", ".join(dict.fromkeys(rule for part in moved for rule in part.movable))
         warn_caller(
             ConditionWarning(
-                f"for {sum(part.n_moved for part in moved):,} of {n_rows:,} given rows, no draw kept {rules} with the "
+                f"for {sum(part.n_moved for part in moved):,} of {of}, no draw kept {rules} with the "
                 "given values, so drawn values of these columns were moved until it holds: they are little more than a "
                 "guess"
             )
