@@ -113,8 +113,9 @@ def make_report(
         schema: Which columns are numeric, categorical, times or identifiers; inferred from the real table
             if not given.
         release: Release that the synthetic table was drawn from, or its file, for its privacy statement, and its
-            rules where the schema has none, whose columns are read as it declares them. Undeclared columns that its schema declared as identifiers, or of more than 1,000 values that it made anew, are left
-            out as identifiers, and rows of its units are kept together, unless scores are given.
+            rules where the schema has none, whose columns are read as it declares them. Undeclared columns that its
+            schema declared as identifiers, or of more than 1,000 values that it made anew, are left out as
+            identifiers, and rows of its units are kept together, unless scores are given.
         evaluation: Scores of the same tables: the result of `evaluate`, or a file from `syntabula evaluate
             --json`. By default a few quick scores are computed.
         attacks: Results of `attack` or `membership_disclosure`, a file from `syntabula attack`, or several of these.
