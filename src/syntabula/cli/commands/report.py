@@ -22,7 +22,9 @@ def report(
     release: Annotated[
         Path | None,
         typer.Option(
-            "--release", help="Release that SYNTHETIC was drawn from, for its statement and rules.", metavar="FILE"
+            "--release",
+            help="Release that SYNTHETIC was drawn from, for its statement and rules.",
+            metavar="FILE",
         ),
     ] = None,
     holdout: Annotated[
