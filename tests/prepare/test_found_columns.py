@@ -64,7 +64,7 @@ def test_where_all_are_hidden_or_made_anew_it_is_refused() -> None:
     table = frame()[["debt", "settled"]].assign(name=[f"person {i}" for i in range(N)])
 
     with pytest.raises(
-        PrivateDomainError, match=r"no column's domain was found \(columns 'name', 'debt', 'settled'"
+        PrivateDomainError, match=r"no column's domain was found \(columns 'debt', 'settled', 'name'"
     ):
         st.Independent(epsilon=2.0, seed=0).fit(table)
 

@@ -87,6 +87,13 @@ def find_columns(
         except PrivateDomainError:
             # What the others tell is paid for, and must not be lost with this one.
             hidden.append(name)
+    exact = ledger.budget.currency == "none"
+    # Under a budget, whether a column holds values is told by nothing but its type.
+    empty = [n for n in columns if is_null(table[n].physical) or (exact and not _n_present(table[n]))]
+    if exact and len(empty) + len(hidden) == len(table):
+        raise PrivateDomainError("the table holds no values, so there is nothing to learn; give it rows")
+    if len(shares) == len(table) and all(isinstance(c, Identifier) for c in columns.values()):
+        raise PrivateDomainError(_nothing_found([*shares], exact=exact))
     cut_off = {name: found.beyond for name, found in bounds.items() if found.cuts_off}
     at_the_end = [name for name in cut_off if _reaches_the_end(columns[name], table[name].physical)]
     for names, where, advice in (
@@ -106,12 +113,9 @@ def find_columns(
             f"some values seem to lie beyond {where}, and are moved to the nearest bound: "
             f"{_percentages([cut_off[n] for n in names])} of the values (noisy counts){_most(cut_off, names)}; {advice}",
         )
-    exact = ledger.budget.currency == "none"
     anew = [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels]
     patterned = [n for n in anew if _has_pattern(columns[n])]
     numbered = [n for n in anew if n not in patterned]
-    # Under a budget, whether a column holds values is told by nothing but its type.
-    empty = [n for n in columns if is_null(table[n].physical) or (exact and not _n_present(table[n]))]
     numbered = [n for n in numbered if n not in empty]
     if exact:
         warn_of_hidden(
@@ -149,8 +153,6 @@ def find_columns(
         if usual and not physical.is_labels and physical.missing_as is None:
             physical = replace(physical, missing_as=usual[0])
         columns[name] = with_missing_text(column, physical)
-    if exact and len(empty) + len(hidden) == len(table):
-        raise PrivateDomainError("the table holds no values, so there is nothing to learn; give it rows")
     warn_of_hidden(
         [*empty, *(hidden if exact else ())],
         "it holds no values, so synthetic rows hold none either; leave the column out, or declare it in a schema",
@@ -162,10 +164,6 @@ def find_columns(
                 "at this budget, noise hides where values lie, if there are any, so each of them is replaced by "
                 f"{value}; declare the bounds in a schema to learn the values, or leave the column out",
             )
-    if len(columns) == len(table) and all(
-        n in hidden or isinstance(c, Identifier) for n, c in columns.items()
-    ):
-        raise PrivateDomainError(_nothing_found([*columns], exact=exact))
     return {name: columns[name] for name in shares}
 
 
