@@ -375,22 +375,6 @@ def test_a_family_of_many_kinds_hides_no_other_by_its_noise() -> None:
     assert found.kind == "date"
 
 
-def test_a_kind_of_nearly_all_cells_is_enough_in_a_file(tmp_path: Path) -> None:
-    names = [f"c{i}" for i in range(30)]
-    row = ",".join(["21"] * len(names))
-    (tmp_path / "t.csv").write_text("\n".join([",".join(names), *[row] * 300]), encoding="utf-8")
-    # Noise has a standard deviation of 65 cells; 258 are enough in a usual kind, and 394 would be needed in any. Of 30
-    # columns 22 are expected, fewer than 10 have a probability below 1e-6, and 2 were found by the latter alone.
-    ledger, noise = Ledger(BUDGET), SeededNoise(0)
-    shares = dict.fromkeys(names, Fraction(1, 422))
-
-    with warnings.catch_warnings(), delimited_file(tmp_path / "t.csv", None) as file:
-        warnings.simplefilter("ignore", DomainWarning)
-        found = find_types(file, shares, ledger=ledger, noise=noise, progress=lambda *_: None)
-
-    assert sum(physical.kind == "integer" for physical in found.values()) >= 10
-
-
 class TestFewCells:
     def test_do_not_change_the_type_of_many(self) -> None:
         assert {

@@ -25,7 +25,6 @@ from syntabula.table.files.cell_kinds import (
     OF_THREE,
     OPEN_KIND,
     TEXT,
-    USUAL_KINDS,
     column_type,
     has_decimal_comma,
     likely_type,
@@ -84,9 +83,8 @@ def find_types(
         k for name, kinds in stand_out.items() if "text" not in kinds for k in kinds_of_decimals(name, kinds)
     ]
     marks = [has_decimal_comma(shown, by_form=by_form) for by_form in (file.decimal_comma, False)]
-    commas = {name: decimal_comma_of(name, stand_out[name], marks[0]) for name in asked}
     found = {
-        name: kinds.type_of(name, decimal_comma=commas[name]) or kinds.faint_type(decimal_comma=commas[name])
+        name: kinds.type_of(name, decimal_comma=decimal_comma_of(name, stand_out[name], marks[0]))
         for name, kinds in asked.items()
     }
     if marks == [True, False]:
@@ -188,9 +186,8 @@ def released_kinds(
     # Without privacy the numbers themselves tell more, once all are read: whether there are few, as of categories.
     in_style = ledger.budget.currency != "none"
     counts = dict(zip(CELL_KINDS, answer.values.tolist(), strict=True))
-    tails = (LEAST_FAILURE, MISSING_TAIL / N_FAMILIES, MISSING_TAIL / len(USUAL_KINDS))
-    height, level, least = map(answer.above_noise, tails)
-    return NoisyKinds(counts, height, level, least, in_style)
+    height, level = (answer.above_noise(part) for part in (LEAST_FAILURE, MISSING_TAIL / N_FAMILIES))
+    return NoisyKinds(counts, height, level, in_style)
 
 
 @dataclass(frozen=True)
@@ -201,14 +198,12 @@ class NoisyKinds:
         counts: Noisy number of cells of each kind.
         height: Level that noise alone hardly ever exceeds in any of them.
         level: The same that it rarely exceeds, of one count in any of the families.
-        least: The same in any of the usual kinds.
         in_style: Whether numbers in a style, such as 1.234,50 €, are looked for; see `column_type`.
     """
 
     counts: Mapping[str, float]
     height: float
     level: float
-    least: float
     in_style: bool
 
     @property
@@ -227,15 +222,6 @@ class NoisyKinds:
         if found is not None and found.timezone is not None:
             _tell_of_offsets(name, self.stand_out)
         return found or likely_type(self.counts, self.level)
-
-    def faint_type(self, *, decimal_comma: bool) -> PhysicalType | None:
-        """Return the type of a column of a file in which nothing stands out, if a usual kind hardly is so by noise.
-
-        Nearly all cells of most columns are of one kind, which the noise of the other kinds of its family may hide. In a
-        file such a column would be text else. Texts of a frame mostly are texts, and are not asked for it.
-        """
-        usual = dict.fromkeys(CELL_KINDS, 0.0) | {kind: self.counts[kind] for kind in USUAL_KINDS}
-        return column_type(usual, self.least, decimal_comma=decimal_comma)
 
 
 def _tell_of_offsets(name: str, kinds: Sequence[str]) -> None:

@@ -262,8 +262,6 @@ _FAMILIES = tuple(
 )
 
 N_FAMILIES = len(_FAMILIES)
-USUAL_KINDS = (*_FLAGS, *_WHOLE_KINDS, *_REAL_KINDS, "day", *_LOCAL, *_ZONED, *_CLOCK, "text")
-"""Kinds that most columns have hardly any other cells than."""
 
 
 def column_type(
