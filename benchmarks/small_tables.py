@@ -80,7 +80,7 @@ def outcome(run: dict[str, Any]) -> dict[str, Any]:
         try:
             release = st.synthesizer(run["method"])(epsilon=run["epsilon"], seed=run["seed"]).fit(frame)
         except st.errors.PrivateDomainError:
-            return {"failed": "noise hides what most columns hold"}
+            return {"failed": "noise hides what all columns hold"}
         drawn = release.sample(DRAWN, seed=run["seed"])
         seconds = time.process_time() - began
         evaluation = st.evaluate(frame, drawn, metrics=SCORES, baselines=(), seed=0, workers=1)
