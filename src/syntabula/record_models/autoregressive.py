@@ -27,6 +27,7 @@ from syntabula.record_models.any_order import (
 from syntabula.record_models.any_order_sampling import Drawing, drawn_from, with_marginals
 from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.record_models.conditions_first import Tried, conditions_first, orders_of, rarest_first
+from syntabula.record_models.following import FollowingRows
 from syntabula.record_models.representation import ColumnLookup, Places
 
 _SUMMED = 4096
@@ -35,7 +36,7 @@ _ORDERS, _LEAST_ROWS, _MOST_ROWS = 128, 16, 1024
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Autoregressive(CodesNetwork):
+class Autoregressive(CodesNetwork, FollowingRows):
     """Draws columns one by one in any order, each from its distribution given all that is known by then.
 
     One network learns all conditional distributions at once: it is told the codes of a random set of a record's
@@ -53,6 +54,7 @@ class Autoregressive(CodesNetwork):
     """
 
     kind: ClassVar[str] = "autoregressive"
+    draws_conditions_first: ClassVar[bool] = True
 
     units: int = tunable(256, Choice((64, 128, 256, 512)))
     layers: int = tunable(2, Range(low=1, high=4))
@@ -61,6 +63,7 @@ class Autoregressive(CodesNetwork):
     dropout: float = tunable(0.1, Range(low=0.0, high=0.3))
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         normalise(
             self,
             units=count(),

@@ -14,6 +14,7 @@ from syntabula.marginals.measurement import FloatArray
 from syntabula.models.base import Model, model_array_bytes, model_from_state, model_state, whole_model
 from syntabula.models.restricted import Restricted, Weights, by_trying
 from syntabula.record_models.base import counted_marginals
+from syntabula.record_models.following import FollowingRows
 from syntabula.record_models.levels import level_groups
 from syntabula.record_models.representation import ColumnLookup, Places
 
@@ -134,7 +135,7 @@ class RakedRows(Model):
 
     The variance of the weights is about the number of codes over that of rows: rows tell of all else as if they were
     fewer by one for each code. So fewer rows than ten per code are left as they were drawn. Given columns are left to
-    the model, and so are conditions that fewer than a tenth of its rows satisfy.
+    the model, and so are conditions that fewer than a tenth of its rows satisfy, or that it draws first without noise.
 
     Without noise there may be as many codes as values, and any number of rows is drawn again. Codes are put in so many
     groups that ten rows are drawn for each. A row that comes out twice may have the same values twice. So a quarter more
@@ -213,8 +214,9 @@ class RakedRows(Model):
     def restricted(self, weights: Weights) -> Restricted:
         """Return the raked rows that satisfy conditions, or if few do, the model restricted to them."""
         found = self.inner.restricted(weights)
-        # Networks that answer conditions themselves err by what noise did to the order in which they draw columns.
-        return by_trying(self, weights, tried=_TRIED) if found.probability >= _MANY else found
+        # Networks that draw columns with conditions first err by what noise did to the order in which they draw columns.
+        left = self.exact and isinstance(self.inner, FollowingRows) and self.inner.draws_conditions_first
+        return by_trying(self, weights, tried=_TRIED) if found.probability >= _MANY and not left else found
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:
         """Return expected counts of each clique, one axis per column in its order, as counted on drawn rows."""

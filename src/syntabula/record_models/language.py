@@ -22,8 +22,8 @@ from syntabula.models.restricted import Restricted, Weights
 from syntabula.record_models.causal import CausalNetwork, first_weights, shapes_of
 from syntabula.record_models.causal_writing import Allowed, Pages
 from syntabula.record_models.conditions_first import Tried, conditions_first, orders_of, rarest_first
+from syntabula.record_models.following import FollowingRows
 from syntabula.record_models.lookup_model import (
-    LookupModel,
     read_weights,
     weight_arrays,
     weight_bytes,
@@ -46,7 +46,7 @@ _NUMBERS_PER_CODE = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LanguageModel(LookupModel):
+class LanguageModel(FollowingRows):
     """Writes a record token by token, as text of which each beginning tells how it may go on.
 
     A record is a list of clauses such as "age is 39, sex is female" whose order is drawn anew each time (Borisov et al.
@@ -64,6 +64,7 @@ class LanguageModel(LookupModel):
     """
 
     kind: ClassVar[str] = "language"
+    draws_conditions_first: ClassVar[bool] = True
 
     units: int = tunable(64, Choice((32, 64, 128)))
     layers: int = tunable(2, Range(low=1, high=4))
@@ -73,6 +74,7 @@ class LanguageModel(LookupModel):
     _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         normalise(self, units=count(), layers=count(), heads=count())
         if self.units % self.heads:
             raise ArgumentError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula._arguments import count, flag, normalise
+from syntabula._arguments import count, normalise
 from syntabula._planning import FitCost, Progress
 from syntabula._threads import one_thread_for_products
 from syntabula.marginals.domain import Clique, Domain, EncodedTable
@@ -22,7 +22,8 @@ from syntabula.models.product_mixture import ProductMixture
 from syntabula.models.restricted import Restricted, Weights
 from syntabula.record_models.blocks import FloatTable
 from syntabula.record_models.encoding import Encoder, Encoding, Widths, fitted_encoding, made_up_encoding
-from syntabula.record_models.lookup_model import LookupModel, read_weights, weight_arrays, weight_bytes
+from syntabula.record_models.following import FollowingRows
+from syntabula.record_models.lookup_model import read_weights, weight_arrays, weight_bytes
 from syntabula.record_models.loop import Descent, Pick, Trainable, Training, evenly, seconds_per_step, train
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _MIXED, _NUMBERS_MIXED = 8192, 30_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LatentRows(LookupModel, ABC):
+class LatentRows(FollowingRows):
     """Rows whose columns are independent given hidden normal numbers, which a network turns into distributions.
 
     Marginals, conditions and given columns are answered by up to 8,192 draws of the hidden numbers, always the same
@@ -48,14 +49,10 @@ class LatentRows(LookupModel, ABC):
     Attributes:
         modes: Most modes of a number. Numbers with at most 30 codes have none, and are drawn as categories are.
         hidden: How many hidden numbers there are; None for 128, or with a budget 8, as each has weights that take noise.
-        follow_marginals: Whether rows, without a budget, are drawn again by weights with which columns have the table's
-            one-way marginals; False leaves them as the network draws them. Where the network's own marginals are far off,
-            weights are uneven, and rows tell a learner less. With a budget they always follow those that were paid for.
     """
 
     modes: int = 10
     hidden: int | None = None
-    follow_marginals: bool = True
     _encoding: Encoding | None = field(default=None, repr=False)
     _weights: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     _noisy: bool = field(default=False, repr=False)
@@ -63,7 +60,8 @@ class LatentRows(LookupModel, ABC):
     _descent: ClassVar[Descent] = Descent()
 
     def __post_init__(self) -> None:
-        normalise(self, modes=count(1, 100), hidden=count().or_none, follow_marginals=flag)
+        super().__post_init__()
+        normalise(self, modes=count(1, 100), hidden=count().or_none)
 
     @abstractmethod
     def _trained_shapes(self, widths: Widths) -> Shapes:

@@ -20,6 +20,7 @@ from syntabula.record_models.codes_network import CodesNetwork
 from syntabula.record_models.denoiser import DenoisingNetwork, SeparateDenoising, first_weights, shapes_of
 from syntabula.record_models.denoising import ROWS_AT_ONCE, Denoising, first_cuts, with_marginals
 from syntabula.record_models.diffusion import cosine_schedule, strided_levels
+from syntabula.record_models.following import FollowingRows
 from syntabula.record_models.loop import Training
 from syntabula.record_models.matched_rows import matched_rows
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
@@ -31,7 +32,7 @@ _NOISY_DRAWS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TabularDiffusion(CodesNetwork):
+class TabularDiffusion(CodesNetwork, FollowingRows):
     """Learns to take noise off records, and draws rows by taking it off noise, step by step.
 
     Ordered columns are normal scores with normal noise, the others codes that are drawn anew at random. Both processes
@@ -57,9 +58,6 @@ class TabularDiffusion(CodesNetwork):
         ancestral: Draw numbers with new noise at each step, as the paper does; it takes far more steps.
         draws: Levels of noise that are drawn for each record of a batch; None for one, or with a budget three, as they
             make the gradient of a record steadier at no cost of privacy.
-        follow_marginals: Whether rows, without a budget, are drawn again by weights with which columns have the table's
-            one-way marginals; False leaves them as the network draws them. Where the network's own marginals are far off,
-            weights are uneven, and rows tell a learner less. With a budget they always follow those that were paid for.
     """
 
     kind: ClassVar[str] = "tabular_diffusion"
@@ -70,10 +68,10 @@ class TabularDiffusion(CodesNetwork):
     steps_back: int = 16
     ancestral: bool = False
     draws: int | None = None
-    follow_marginals: bool = True
     _width: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         normalise(
             self,
             units=count().or_none,
@@ -82,7 +80,6 @@ class TabularDiffusion(CodesNetwork):
             steps_back=count(),
             ancestral=flag,
             draws=count().or_none,
-            follow_marginals=flag,
         )
 
     @property

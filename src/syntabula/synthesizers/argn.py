@@ -16,7 +16,9 @@ class ARGN(NoisyTrained):
     After Tiwald et al. (2025), "TabularARGN: A Flexible and Efficient Auto-Regressive Framework for Generating
     High-Fidelity Synthetic Data", whose idea is a network of embeddings and one head per column, trained in random
     orders of the columns. Here one trunk serves all columns, a set of known columns is drawn for each record, numbers
-    have hundreds of codes, and what neighbouring codes share is told by cosines of their ranks.
+    have hundreds of codes, and what neighbouring codes share is told by cosines of their ranks. Without a budget rows
+    are drawn again by weights with which columns have their one-way marginals (`follow_marginals=False` leaves them as
+    they were drawn).
 
     Guarantee: that of the budget, which must be Gaussian (epsilon and a delta, of which a tenth is set aside for the
     cost of training). Two fifths of the budget measure one-way marginals, at which the network starts and to which its
