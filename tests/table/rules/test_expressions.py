@@ -117,6 +117,13 @@ def test_what_is_more_than_a_rows_own_values_is_refused():
             read_expression(text, NAMES)
 
 
+def test_a_function_that_is_refused_for_a_reason_is_not_taken_for_a_slip():
+    with pytest.raises(SchemaError) as refused:
+        read_expression("now() > day", NAMES)
+
+    assert str(refused.value).endswith("'now', which a rule cannot: the clock differs from run to run")
+
+
 def test_very_long_and_very_deep_ones_are_refused_quickly():
     for text in [
         "(" * 200 + "a" + ")" * 100_000,

@@ -299,10 +299,8 @@ def _check_function(node: Mapping[str, Any]) -> None:
     if name.lower() not in FUNCTIONS:
         why = _HINTS.get(name.lower())
         words = sorted(f for f in FUNCTIONS if f[0].isalpha())
-        hint = near(name, words) or f"; {_ALLOWED}"
-        raise SchemaError(
-            f"it uses the function {name!r}, which a rule cannot{f': {why}' if why else ''}{hint}"
-        )
+        hint = f": {why}" if why else near(name, words) or f"; {_ALLOWED}"
+        raise SchemaError(f"it uses the function {name!r}, which a rule cannot{hint}")
     if node.get("filter") or node.get("distinct") or (node.get("order_bys") or {}).get("orders"):
         raise SchemaError(f"it uses {name!r} over many rows; a rule sees one row")
     given = node.get("arguments") or node.get("children") or ()

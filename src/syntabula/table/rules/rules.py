@@ -135,10 +135,14 @@ def _expressions(given: object) -> dict[str, str]:
     for name, expression in given.items():
         if not isinstance(name, str):
             raise SchemaError(f"rules: derive names a column by {type_of(name)}; put its name in quotes")
-        if not isinstance(expression, str) or not expression.strip():
+        if not isinstance(expression, str):
             raise SchemaError(
                 f"rules: derive for column {name!r} must be a text with an SQL expression, not {type_of(expression)}; "
                 "put it in quotes"
+            )
+        if not expression.strip():
+            raise SchemaError(
+                f"rules: derive for column {name!r} is an empty text; write an expression such as a + b, or drop it"
             )
     return {str(name): str(expression) for name, expression in given.items()}
 
@@ -149,9 +153,13 @@ def _conditions(given: object) -> tuple[str, ...]:
             f'rules: require must be a list of SQL conditions, such as ["a <= b"]; got {type_of(given)}'
         )
     for condition in given:
-        if not isinstance(condition, str) or not condition.strip():
+        if not isinstance(condition, str):
             raise SchemaError(
                 f"rules: require must hold texts with SQL conditions, not {type_of(condition)}; put each in quotes"
+            )
+        if not condition.strip():
+            raise SchemaError(
+                "rules: require holds an empty text; write a condition such as a <= b, or drop it"
             )
     return tuple(map(str, given))
 
