@@ -18,6 +18,7 @@ from syntabula.privacy.noise import SeededNoise
 from syntabula.table.draft import draft_schema
 from syntabula.table.files.cell_kinds import CELL_KINDS, likely_type
 from syntabula.table.files.delimited import delimited_file
+from syntabula.table.frames.text_numbers import with_texts_read
 from syntabula.table.raw import PhysicalType
 from syntabula.table.read import read
 
@@ -167,6 +168,33 @@ def test_cells_of_other_columns_show_the_decimal_mark(
     # The same file, read as it is.
     read_whole = read(tmp_path / "t.csv").columns["x"].physical
     assert (read_whole.kind, read_whole.format) == ({"BIGINT": "integer", "DOUBLE": "float"}[name], format)
+
+
+THOUSANDS = [
+    ("", "", "12", ("BIGINT", "1,234")),
+    ("$", "", "12", ("BIGINT", "$1,234")),
+    ("", "NA", "12", ("BIGINT", "1,234")),
+    ("", "", "0.5", ("BIGINT", "1,234")),
+    ("", "", "0,5", ("DOUBLE", "1234,5")),
+    ("", "7,5", "12", ("DOUBLE", "1234,5")),
+]
+
+
+@pytest.mark.parametrize("epsilon", [5.0, math.inf])
+@pytest.mark.parametrize(("sign", "more", "other", "expected"), THOUSANDS)
+def test_whole_numbers_beside_those_of_three_digits_behind_a_comma_are_thousands(
+    tmp_path: Path, sign: str, more: str, other: str, expected: tuple[str, str], epsilon: float
+) -> None:
+    cells = [*(f"{sign}{250 + i * 17:,}" for i in range(400)), *[more] * 300]
+    (tmp_path / "t.csv").write_text("\n".join(["x;y", *(f"{cell};{other}" for cell in cells)]))
+
+    found = found_in(tmp_path / "t.csv", ["x", "y"], epsilon)["x"]
+    exact = with_texts_read(read(tmp_path / "t.csv")).columns["x"].physical
+
+    # Without privacy numbers with a sign are read by their texts.
+    if not sign or math.isfinite(epsilon):
+        assert (found.name, found.format) == expected
+    assert (exact.kind, exact.format) == ({"BIGINT": "integer", "DOUBLE": "float"}[expected[0]], expected[1])
 
 
 POINTS = [f"{(i % 2 and '-') or ''}{10 + i % 80}.{101 + i * 7 % 800}" for i in range(600)]

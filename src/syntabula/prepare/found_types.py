@@ -28,6 +28,7 @@ from syntabula.table.files.cell_kinds import (
     column_type,
     has_decimal_comma,
     likely_type,
+    shows_thousands,
 )
 from syntabula.table.files.delimited import DelimitedFile
 from syntabula.table.files.offset_kinds import of_summer_and_winter
@@ -83,8 +84,9 @@ def find_types(
         k for name, kinds in stand_out.items() if "text" not in kinds for k in kinds_of_decimals(name, kinds)
     ]
     marks = [has_decimal_comma(shown, by_form=by_form) for by_form in (file.decimal_comma, False)]
+    of_file = {n: marks[1] if shows_thousands(kinds.present) else marks[0] for n, kinds in asked.items()}
     found = {
-        name: kinds.type_of(name, decimal_comma=decimal_comma_of(name, stand_out[name], marks[0]))
+        name: kinds.type_of(name, decimal_comma=decimal_comma_of(name, stand_out[name], of_file[name]))
         for name, kinds in asked.items()
     }
     if marks == [True, False]:

@@ -243,7 +243,8 @@ _BY_TWO = Form(
 """It is tried last: without groups of two digits, numbers are in groups of three."""
 _IN_GROUPS = frozenset({"whole", "point of thousandths", "whole groups by point"})
 """Kinds of whole numbers with points between groups of digits."""
-_WHOLE_BY_TWO = frozenset({*_SHORT, "comma of thousandths", "groups by comma", "groups by two"})
+_WHOLE_BY_COMMA = frozenset({*_SHORT, "comma of thousandths", "groups by comma"})
+_WHOLE_BY_TWO = frozenset({*_WHOLE_BY_COMMA, "groups by two"})
 OPEN_KIND = "point of thousandths"
 """Kind of numbers of which nobody can tell whether they are thousands or have decimals, if a column has no others."""
 _OF_THREE: dict[str | None, set[str]] = {None: {OPEN_KIND}, "1234,5": {"comma of thousandths"}}
@@ -302,6 +303,18 @@ def has_decimal_comma(kinds: Iterable[str], *, by_form: bool) -> bool:
     return by_form if has_point == has_comma else has_comma
 
 
+def shows_thousands(kinds: Iterable[str]) -> bool:
+    """Return whether commas of a column are between thousands, unless other columns show that they are decimal marks.
+
+    Whole numbers beside those of three digits behind a comma are: of decimals some would have one or two.
+
+    Args:
+        kinds: Kinds of its cells.
+    """
+    found = signed_kinds.bare_kinds(kinds).difference(_MISSING)
+    return "comma of thousandths" in found and not found.isdisjoint(_SHORT) and found <= _WHOLE_BY_COMMA
+
+
 def _type_of(stands_out: set[str], counts: Mapping[str, float], decimal_comma: bool) -> PhysicalType:
     """Return the type of a column by the kinds of its present cells that stand out; `TEXT` if there are none."""
     if not stands_out:
@@ -343,7 +356,7 @@ def _number_type(form: Form, counts: Mapping[str, float], stands_out: set[str]) 
     if any(kind.startswith("padded") for kind in stands_out) or stands_out == _OF_THREE.get(format):
         return replace(physical, format=f"{format or '1234.5'}0")
     is_short = not stands_out.isdisjoint(_SHORT)
-    if format == "1,234.5" and stands_out <= {*_SHORT, "comma of thousandths", "groups by comma"}:
+    if format == "1,234.5" and stands_out <= _WHOLE_BY_COMMA:
         return replace(_TYPES["whole"], format="1,234")
     if format == "12,34,567.5" and stands_out <= _WHOLE_BY_TWO:
         return replace(_TYPES["whole"], format="12,34,567")

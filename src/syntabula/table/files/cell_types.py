@@ -16,7 +16,13 @@ from typing import Any
 
 from syntabula.table.coordinate_names import decimal_comma_of, kinds_of_decimals
 from syntabula.table.database import quoted
-from syntabula.table.files.cell_kinds import CELL_KINDS, column_type, has_decimal_comma, kinds_by_column
+from syntabula.table.files.cell_kinds import (
+    CELL_KINDS,
+    column_type,
+    has_decimal_comma,
+    kinds_by_column,
+    shows_thousands,
+)
 from syntabula.table.files.declared_cells import NUMBER, matches, parsed_as, plain, stripped
 from syntabula.table.raw import MISSING_TEXTS, PhysicalType, RawColumn
 
@@ -123,8 +129,11 @@ def forms_of(
     shown = [
         k for i, kinds in present.items() if "text" not in kinds for k in kinds_of_decimals(names[i], kinds)
     ]
-    of_file = has_decimal_comma(shown, by_form=by_form)
-    commas = {i: decimal_comma_of(names[i], present[i], of_file) for i in looked_at}
+    of_file, by_cells = (has_decimal_comma(shown, by_form=speaks) for speaks in (by_form, False))
+    commas = {
+        i: decimal_comma_of(names[i], present[i], by_cells if shows_thousands(present[i]) else of_file)
+        for i in looked_at
+    }
     open_columns = []
     for i, counts in first.items():
         form = column_type(counts, 0, decimal_comma=commas[i])

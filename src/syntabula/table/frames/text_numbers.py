@@ -33,6 +33,7 @@ _LIMIT = re.compile(rf"([<>≤≥]|<=|>=) ?([0-9][0-9.,{_GROUPS}]*( ?{SIGN_OR_UN
 _AMOUNT = re.compile(r"-.*|[^.,]*[.,].*|\D*([0-9]\D*){4,5}|\D*([0-9]\D*){7}")
 """Numbers in groups of three digits that are hardly codes; see `signed_kinds`."""
 _BY_POINT = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})?|0")
+_BY_COMMA = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})*|0")
 _SURELY = 150
 """So many numbers all have three decimals by chance less often than once in a million times, if zeros are left out."""
 _NO_NUMBER = "x"
@@ -184,6 +185,7 @@ def _written(
     reader = TextTimes(table, [""], {"": np.where(are_beside, 0, counts)})
     plain_texts = [style.plain(text) for text in present.difference(beside)]
     decimal_comma = origin.dialect is not None and origin.dialect.delimiter == ";"
+    decimal_comma &= not _has_groups_by_comma(plain_texts)
     decimal_comma |= _has_groups_by_point(plain_texts)
     if style.group:
         # Another mark than that between groups is before decimals.
@@ -208,6 +210,12 @@ def _has_groups_by_point(numbers: Collection[str]) -> bool:
         return False
     n_pointed = sum("." in number for number in numbers)
     return n_pointed >= _SURELY and len(numbers) - n_pointed > FEW_VALUES
+
+
+def _has_groups_by_comma(numbers: Collection[str]) -> bool:
+    """Return whether commas in some of the numbers, such as 850 and 2,116, are between groups; see `shows_thousands`."""
+    with_comma = sum("," in number for number in numbers)
+    return 0 < with_comma < len(numbers) and all(map(_BY_COMMA.fullmatch, numbers))
 
 
 def _is_amount(number: str) -> bool:
