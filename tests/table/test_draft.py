@@ -416,7 +416,10 @@ class TestDaysWithoutSeparators:
 
 class TestClockTimesWithoutAColon:
     def test_whole_numbers_that_look_so_are_proposed_as_such(self):
-        for name, values in [("dep_time", DAY), ("CRSDepTime", DAY[::7]), ("x", DAY), ("x", [*DAY, 2400])]:
+        quarters = [100 * hour + minute for hour in range(8, 20) for minute in (0, 15, 30, 45)]
+        for name, values in [
+            ("dep_time", DAY), ("CRSDepTime", DAY[::7]), ("Uhrzeit", quarters), ("x", DAY), ("x", [*DAY, 2400])
+        ]:  # fmt: skip
             column, notes = draft_one(raw("integer", [*values] * 3), name)
 
             assert column == observed(Time, format="1435")
@@ -431,6 +434,9 @@ class TestClockTimesWithoutAColon:
             ("start_time", range(1990, 2024)),
             ("x", [100 * month + day for month in range(1, 13) for day in range(1, 29)]),
             ("x", range(0, 2400, 50)),
+            ("x", [100 * hour + minute for hour in range(24) for minute in (0, 15, 30, 45)]),
+            ("run_time", range(0, 2400, 50)),
+            ("run_time", range(0, 2400, 15)),
         ]:
             assert isinstance(draft_one(raw("integer", [*values] * 3), name)[0], Numeric)
 

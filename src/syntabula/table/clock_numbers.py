@@ -16,6 +16,7 @@ from syntabula.marginals.sorted_points import CodeFold
 _NAME = re.compile(r"(time|clock|hhmm|uhrzeit)$|^(time|clock|hhmm|uhrzeit)[_\W]", re.IGNORECASE)
 _FEWEST, _FEWEST_UNNAMED = 20, 100
 _FEWEST_PARTS = 10
+_QUARTERS = 4
 _LAST_DAY_OF_MONTH = 31
 _END_OF_DAY = 2400
 NO_CLOCK_TIME = _END_OF_DAY + 1
@@ -68,12 +69,13 @@ def are_clock_times(name: str, distinct: NDArray[Any]) -> bool:
 
     All have fewer than 24 hours and 60 minutes, or are the end of the day, and many hours and minutes occur, some of
     these beyond 31, so that neither months and days, nor years, nor round amounts are taken for some. With the name of
-    clock times, 20 numbers are enough.
+    clock times, 20 numbers are enough, and the quarters of each hour.
     """
-    if distinct.size <= (_FEWEST if is_clock_name(name) else _FEWEST_UNNAMED):
+    is_named = is_clock_name(name)
+    if distinct.size <= (_FEWEST if is_named else _FEWEST_UNNAMED):
         return False
     if not clock_codes(distinct).all():
         return False
     hours, minutes = np.unique(distinct // 100), np.unique(distinct % 100)
-    enough = min(hours.size, minutes.size) >= _FEWEST_PARTS
+    enough = hours.size >= _FEWEST_PARTS and minutes.size >= (_QUARTERS if is_named else _FEWEST_PARTS)
     return bool(enough and hours[-1] > 12 and minutes[-1] > _LAST_DAY_OF_MONTH)
