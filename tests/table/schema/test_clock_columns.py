@@ -147,6 +147,7 @@ def test_wrong_ones_are_refused() -> None:
         ({"format": "1435", "resolution": "second"}, "declare `resolution: minute`"),
         ({"format": "%H:%M", "resolution": "second"}, "does not write the second"),
         ({"format": "%Y %H:%M"}, "has the directive '%Y'"),
+        ({"format": 1435}, "such as '%H:%M', or '1435', in quotes, for whole numbers; got 1435"),
         ({"resolution": "day"}, "'hour', 'minute'"),
     ]:
         with pytest.raises(SchemaError, match=said):

@@ -198,8 +198,10 @@ def check_time_format(
         SchemaError: If it is wrong; the message says which directive is.
     """
     if not isinstance(format, str) or not format.startswith("%"):
+        of_clock = "hour" in allowed and "year" not in allowed
+        such_as = "'%H:%M', or '1435', in quotes, for whole numbers" if of_clock else "'%d/%m/%Y'"
         raise SchemaError(
-            f"format must be text that begins with a directive, such as '%d/%m/%Y'; got {shown(format)}"
+            f"format must be text that begins with a directive, such as {such_as}; got {shown(format)}"
         )
     tokens = _TOKEN.findall(format)
     parts = [_PART_OF.get(token, "") for token in tokens if token.startswith("%")]
