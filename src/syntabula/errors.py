@@ -106,7 +106,7 @@ class ConditionWarning(SyntabulaWarning):
 
 
 class TrainingWarning(SyntabulaWarning):
-    """A training with a budget diverged, so that the release holds what else was paid for; see the message."""
+    """A training diverged, learned little, or has options that do nothing; see the message."""
 
 
 class RuleWarning(SyntabulaWarning):

@@ -89,7 +89,7 @@ class TestLimitOfTime:
         require_library(kind)
         few = {"noisy": NoisyTraining(steps=5, rate=0.2)}
 
-        free, limit = (private(kind, **few, **more) for more in ({}, {"training": in_time(10_000.0)}))
+        free, limit = (private(kind, **few, **more) for more in ({}, {"training": in_time(kind, 10_000.0)}))
 
         assert (
             limit.fit(table(400), SCHEMA)
@@ -143,12 +143,12 @@ def test_a_limit_of_time_that_leaves_next_to_no_steps_is_told(
     limited(kind, 20.0).fit(table(400), SCHEMA)
 
 
-def in_time(seconds: float) -> Training:
-    return Training(seconds=seconds, held_out=0.0)
+def in_time(kind: str, seconds: float) -> Training:
+    return replace(private(kind).training, seconds=seconds)
 
 
 def limited(kind: str, seconds: float) -> Any:
-    return private(kind, training=in_time(seconds), noisy=NoisyTraining(steps=200, rate=0.2))
+    return private(kind, training=in_time(kind, seconds), noisy=NoisyTraining(steps=200, rate=0.2))
 
 
 def each_step_takes(seconds: float, method: Any, monkeypatch: pytest.MonkeyPatch) -> None:

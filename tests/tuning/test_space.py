@@ -110,6 +110,7 @@ class TestDeclaredSpace:
 
         assert {key: without[key] - with_budget[key] for key in without} == {
             **{key: {"batch"} for key in without},
+            "ctgan": {"batch", "units", "layers"},
             "synthpop": {"least_leaf", "complexity"},
         }
         assert {

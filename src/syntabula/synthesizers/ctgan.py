@@ -73,7 +73,14 @@ class CTGAN(NoisyTrained):
     tried_with_budget: ClassVar[Mapping[str, Range | Choice | None]] = {
         **NoisyTrained.tried_with_budget,
         "critic_units": Choice((16, 32, 64, 128)),
+        "units": None,
+        "layers": None,
     }
+    # With a budget there is no generator, and critics without noise tell all codes apart.
+    model_unused_with_budget: ClassVar[tuple[str, ...]] = (
+        "units", "layers", "modes", "hidden", "pac", "temperature", "penalty", "dropout", "follow_marginals",
+    )  # fmt: skip
+    model_unused_without: ClassVar[tuple[str, ...]] = ("levels",)
     caution: ClassVar[str] = (
         "With a budget, AIM came nearer to all four tables that were measured at epsilon 1, and on one, of 7,330 "
         "records, even independent columns did."

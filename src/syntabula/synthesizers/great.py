@@ -10,6 +10,7 @@ from syntabula.record_models.language import LanguageModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.pretrained import PretrainedLanguage
+from syntabula.synthesizers.idle_options import Idle
 from syntabula.synthesizers.record_trained import RecordTrained
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _SCRATCH = Training(batch=256, learning_rate=3e-3)
 _FINE = Training(batch=16, learning_rate=5e-4)
+_FROM_SCRATCH = ("units", "layers", "heads")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,15 @@ class GReaT(RecordTrained):
     model: LanguageModel = field(default_factory=LanguageModel)
     training: Training = _SCRATCH
     pretrained: PretrainedLanguage = field(default_factory=PretrainedLanguage)
+
+    @property
+    def idle(self) -> tuple[Idle, ...]:
+        """What is trained from scratch where a model is fine-tuned, and the other way round."""
+        if self.pretrained.model_path:
+            instead = "rank and strength"
+            return (Idle(part="model", names=_FROM_SCRATCH, when="with model_path", instead=instead),)
+        names, instead = ("rank", "strength"), "units, layers and heads"
+        return (Idle(part="pretrained", names=names, when="without model_path", instead=instead),)
 
     @property
     def learner(self) -> Learner:

@@ -16,12 +16,14 @@ from syntabula.record_models.base import RecordModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
+from syntabula.synthesizers.idle_options import Idle
 from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer
 
 if TYPE_CHECKING:
     from syntabula.synthesizers.settings import Learner
 
+_BOTH = ("steps", "learning_rate", "average")
 _RARE = RareCategories(theta=0.0005, least_categories=1000)
 
 
@@ -92,6 +94,11 @@ class NoisyTrained(RecordTrained):
         "batch": None,
     }
 
+    model_unused_with_budget: ClassVar[tuple[str, ...]] = ()
+    """Options of the model that do nothing where noise trains it."""
+    model_unused_without: ClassVar[tuple[str, ...]] = ()
+    """Options of the model that do nothing without noise."""
+
     noisy: NoisyTraining = field(default_factory=NoisyTraining)
 
     @property
@@ -103,6 +110,20 @@ class NoisyTrained(RecordTrained):
             noisy=self.noisy,
             budget=self.allowed_budget,
             seed=self.seed or 0,
+        )
+
+    @property
+    def idle(self) -> tuple[Idle, ...]:
+        """With a budget how to train without one, and the other way round."""
+        part, when = "training", "with a finite budget"
+        names: tuple[str, ...] = ("batch", "held_out", "patience")
+        unused, instead = self.model_unused_with_budget, "steps, rate, clip and learning_rate"
+        if self.allowed_budget.currency == "none":
+            part, when, names = "noisy", "without a budget", ("rate", "clip")
+            unused, instead = self.model_unused_without, "steps, batch and learning_rate"
+        return (
+            Idle(part=part, names=(*names, *_BOTH), when=when, instead=instead),
+            Idle(part="model", names=unused, when=when, instead="other options of the model"),
         )
 
     @property

@@ -24,6 +24,9 @@ from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.schema import Schema, is_whole
 
+if TYPE_CHECKING:
+    from syntabula.synthesizers.idle_options import Idle
+
 
 class Learner(Protocol):
     """Learns an encoded table through the doors to its records."""
@@ -211,6 +214,11 @@ class Settings(ABC):
     def weighs_codes(self) -> bool:
         """Whether single columns are measured, and so codes without records told from others, such as missing cells."""
         return True
+
+    @property
+    def idle(self) -> tuple[Idle, ...]:
+        """Options of parts that do nothing with these settings."""
+        return ()
 
     @property
     def columns_apart(self) -> bool:

@@ -58,6 +58,7 @@ class Synthesizer(Settings):
             ArgumentError: If domains have to be found, and no types are given.
             SchemaError: If the schema does not fit the names of the columns.
         """
+        self._tell_of_idle()
         declared = None if schema is None else as_schema(schema)
         _check_types(physical)
         rows = count(0, MOST_ROWS).or_none("n_rows", n_rows)
@@ -105,7 +106,15 @@ class Synthesizer(Settings):
         from syntabula.synthesizers.fitting import fit
 
         strict = flag("strict", strict)
+        self._tell_of_idle()
         return fit(self, source, None if schema is None else as_schema(schema), strict=strict)
+
+    def _tell_of_idle(self) -> None:
+        """Warn of options that do nothing."""
+        if self.idle:  # few methods have any
+            from syntabula.synthesizers.idle_options import tell_of_idle
+
+            tell_of_idle(self)
 
 
 def _check_types(physical: object) -> None:

@@ -11,10 +11,14 @@ from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.tree_learner import NoisyGrowth, NoisyTreeLearner
+from syntabula.synthesizers.idle_options import Idle
 from syntabula.synthesizers.record_trained import FromRecords
 
 if TYPE_CHECKING:
     from syntabula.synthesizers.settings import Learner
+
+_EXACT = ("least_leaf", "least_split", "complexity", "least_code")
+_NOISY = ("levels", "crowd")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +87,14 @@ class Synthpop(FromRecords):
 
     model: ColumnTrees = field(default_factory=ColumnTrees)
     growth: NoisyGrowth = field(default_factory=NoisyGrowth)
+
+    @property
+    def idle(self) -> tuple[Idle, ...]:
+        """With a budget how trees grow without one, and the other way round."""
+        if self.allowed_budget.currency == "none":
+            grown = "least_leaf, least_split, complexity and least_code"
+            return (Idle(part="growth", names=_NOISY, when="without a budget", instead=grown),)
+        return (Idle(part="model", names=_EXACT, when="with a finite budget", instead="levels and crowd"),)
 
     @property
     def learner(self) -> Learner:

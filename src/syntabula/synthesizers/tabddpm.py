@@ -64,6 +64,7 @@ class TabDDPM(NoisyTrained):
 
     key: ClassVar[str] = "tabddpm"
     paper: ClassVar[str] = "Kotelnikov, Baranchuk, Rubachev, Babenko 2023"
+    model_unused_with_budget: ClassVar[tuple[str, ...]] = ("follow_marginals",)
     model: TabularDiffusion = field(default_factory=TabularDiffusion)
     training: Training = field(
         default_factory=lambda: Training(steps=4000, batch=1024, learning_rate=1e-3, average=0.999)

@@ -54,6 +54,7 @@ class TableDiffusion(NoisyTrained):
 
     key: ClassVar[str] = "tablediffusion"
     paper: ClassVar[str] = "Truda 2023, TableDiffusion"
+    model_unused_with_budget: ClassVar[tuple[str, ...]] = ("follow_marginals",)
     model: TabularDiffusion = tunable_part(
         lambda: TabularDiffusion(units=128, levels=_LEVELS, steps_back=_LEVELS, draws=_LEVELS),
         units=Choice((64, 128, 256)),

@@ -57,6 +57,8 @@ class TVAE(NoisyTrained):
         **NoisyTrained.tried_with_budget,
         "emphasis": Range(low=2.5, high=40.0, log=True),
     }
+    model_unused_with_budget: ClassVar[tuple[str, ...]] = ("modes", "follow_marginals")
+    model_unused_without: ClassVar[tuple[str, ...]] = ("levels",)
 
     model: Variational = field(default_factory=Variational)
     training: Training = field(default_factory=lambda: Training(steps=2500, batch=500, learning_rate=2e-3))

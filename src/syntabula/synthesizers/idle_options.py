@@ -1,0 +1,77 @@
+"""Options that were set, and do nothing as the method is used: with a budget, or without one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from syntabula.errors import TrainingWarning, warn_caller
+
+if TYPE_CHECKING:
+    from syntabula.synthesizers.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Idle:
+    """Options of a part that do nothing.
+
+    Attributes:
+        part: The part's name.
+        names: Its options that do nothing.
+        when: Where they do nothing, such as "with a finite budget".
+        instead: Options that hold there, as a sentence names them.
+    """
+
+    part: str
+    names: Collection[str]
+    when: str
+    instead: str
+
+
+def tell_of_idle(method: Settings) -> None:
+    """Warn of options that were set and do nothing, before anything is read or paid."""
+    for idle in method.idle:
+        if names := _set_in_vain(method, idle, method.idle):
+            told = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
+            do, them = ("does", "it") if len(names) == 1 else ("do", "them")
+            warn_caller(
+                TrainingWarning(
+                    f"{told} {do} nothing {idle.when}, where {idle.instead} say how {method.name} learns: set these, "
+                    f"or leave {them} out"
+                )
+            )
+
+
+def _set_in_vain(method: Settings, idle: Idle, every: Collection[Idle]) -> list[str]:
+    """Return the options that were set to other values than usual, and hold in no other part of the method."""
+    own, others = _values(method, idle.part), [part for part in method.parts if part != idle.part]
+    asleep = {(one.part, name) for one in every for name in one.names}
+
+    def holds_elsewhere(name: str) -> bool:
+        return any(
+            name in (values := _values(method, part))
+            and (part, name) not in asleep
+            and (values[name] == own[name] or _is_set(method, part, name, values[name]))
+            for part in others
+        )
+
+    return [
+        name
+        for name in idle.names
+        if name in own and _is_set(method, idle.part, name, own[name]) and not holds_elsewhere(name)
+    ]
+
+
+def _is_set(method: Settings, part: str, name: str, value: object) -> bool:
+    """Return whether an option has another value than in the method's own part, and than in any part of its class."""
+    usual = _values(type(method), part)
+    of_class = {f.name: f.default for f in fields(getattr(method, part))}
+    return value != usual.get(name, MISSING) and value != of_class[name]
+
+
+def _values(method: Any, part: str) -> Mapping[str, Any]:
+    from syntabula.synthesizers.settings import parts_of
+
+    made = parts_of(method).get(part)
+    return {} if made is None else {f.name: getattr(made, f.name) for f in fields(made)}
