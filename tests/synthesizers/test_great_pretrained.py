@@ -191,6 +191,21 @@ class TestRefusals:
         with pytest.raises(ArgumentError, match=r"a record may take \d+ tokens, and the model .* reads 16"):
             method(short).fit(table(20))
 
+    def test_a_tokenizer_that_knows_none_of_the_words(self, tmp_path: Path) -> None:
+        names = saved(tmp_path / "names", words=("a", "is", ",", *"0123456789"))
+        digits = saved(tmp_path / "digits", words=("kind", "is", "bit", "size", ","))
+
+        with pytest.raises(
+            ArgumentError, match=r"knows none of 3 of 4 words or signs in the names of the columns"
+        ):
+            method(names).fit(table(20))
+        with pytest.raises(
+            ArgumentError, match="values of column 'kind is' alike, and digits in place of them"
+        ):
+            method(digits).fit(table(20))
+        with pytest.raises(ArgumentError, match="values of column 'kind is' alike"):
+            method(digits).plan(st.Schema({"kind is": st.Boolean(), "bit": st.Boolean()}))
+
 
 @pytest.mark.thorough
 def test_a_plan_says_how_long_a_step_takes(folder: Path) -> None:

@@ -35,12 +35,10 @@ from syntabula.record_models.pretrained_folder import (
     plain_config,
     quiet,
     read_base,
-    start_of,
-    tokenise_with,
 )
 from syntabula.record_models.pretrained_writing import TokenPages, WrittenRecords
 from syntabula.record_models.representation import Places, column_lookups
-from syntabula.record_models.token_texts import TokenTexts
+from syntabula.record_models.token_texts import TokenTexts, texts_known_to
 
 _ROWS_AT_ONCE = 256
 _TIMED_RECORDS = 2
@@ -94,10 +92,8 @@ class PretrainedLanguage(LookupModel):
         model, tokenizer = read_base(self.model_path)
         batch = training.batch_of(n_rows)
         usual = tuple(min(size, _USUAL_CODES) for size in domain.sizes)
-        texts = TokenTexts.of(
-            start_of(tokenizer),
-            {c: _positions(size) for c, size in zip(domain, usual, strict=True)},
-            tokenise_with(tokenizer),
+        texts = texts_known_to(
+            tokenizer, {c: _positions(size) for c, size in zip(domain, usual, strict=True)}
         )
         self._check_length(model, texts)
         timed = min(batch, _TIMED_RECORDS)
@@ -142,7 +138,7 @@ class PretrainedLanguage(LookupModel):
         for column, lookup in zip(domain, lookups, strict=True):
             known = self._known.get(column) or _positions(domain.size(column))
             written[column] = [known[code] for code in lookup.codes]
-        texts = TokenTexts.of(start_of(tokenizer), written, tokenise_with(tokenizer))
+        texts = texts_known_to(tokenizer, written)
         self._check_length(model, texts)
         places = [lookup.places[codes] for lookup, codes in zip(lookups, records.codes, strict=True)]
         networks: list[_Tuned] = []

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syntabula.record_models.pretrained_folder import Tokenise
+from syntabula.errors import ArgumentError
+from syntabula.record_models.pretrained_folder import Tokenise, start_of, tokenise_with
 
 Tokens = NDArray[np.int32]
 
@@ -98,6 +100,30 @@ class TokenTexts:
             (np.searchsorted(self.vocabulary, [*node]), np.array([*node.values()], dtype=np.intp))
             for node in nodes
         ]
+
+
+def texts_known_to(tokenizer: Any, texts: Mapping[str, Sequence[str]]) -> TokenTexts:
+    """Return the tokens of each text, by column.
+
+    Raises:
+        ArgumentError: If the tokenizer knows so little of names or values that nothing could be learned from them.
+    """
+    tokenise, unknown = tokenise_with(tokenizer), tokenizer.unk_token_id
+    names = [token for column in texts for token in tokenise(f" {column}")]
+    if texts and names.count(unknown) * 2 >= len(names):
+        raise ArgumentError(
+            f"the tokenizer in model_path knows none of {names.count(unknown):,} of {len(names):,} words or signs in the "
+            "names of the columns; rename these in words that it knows, or take a model whose tokenizer reads any text, "
+            "such as that of GPT-2"
+        )
+    found = TokenTexts.of(start_of(tokenizer), texts, tokenise)
+    for column, values in zip(texts, found.values, strict=True):
+        if not _can_be_told_apart(values):
+            raise ArgumentError(
+                f"the tokenizer in model_path writes values of column {column!r} alike, and digits in place of them too; "
+                "take a model whose tokenizer reads any text, such as that of GPT-2"
+            )
+    return found
 
 
 def _can_be_told_apart(values: Sequence[Sequence[int]]) -> bool:
