@@ -102,7 +102,9 @@ def raised(seconds: float | None, *, steps_given: bool) -> str:
     return "steps and seconds" if steps_given else "seconds"
 
 
-def warn_if_few(steps: int, wanted: int, seconds: float, whole: float) -> None:
+def warn_if_few(
+    steps: int, wanted: int, seconds: float, whole: float, *, planned_rows: int | None = None
+) -> None:
     """Warn of a training with a budget that a limit of time leaves next to nothing of, though all of its budget is spent.
 
     Args:
@@ -110,16 +112,26 @@ def warn_if_few(steps: int, wanted: int, seconds: float, whole: float) -> None:
         wanted: How many it takes without the limit.
         seconds: The limit.
         whole: How long those would take by the trial.
+        planned_rows: Of the table by which that is planned, before anything is paid; None once it is.
     """
-    if steps < wanted * _FEW_STEPS:
-        several = "1 step" if steps == 1 else f"{steps:,} steps"
-        warn_caller(
-            TrainingWarning(
-                f"seconds is {seconds:g}, for which the training takes {several} of {wanted:,}, so that the release "
-                "holds little beside one-way marginals; the whole budget is spent. All steps take about "
-                f"{whole:,.0f} s on this machine: raise seconds, or take method aim. Another run has to be paid for anew"
-            )
+    if steps >= wanted * _FEW_STEPS:
+        return
+    several = "1 step" if steps == 1 else f"{steps:,} steps"
+    of, holds = (
+        f"takes {several} of {wanted:,}",
+        "holds little beside one-way marginals; the whole budget is spent",
+    )
+    again = ". Another run has to be paid for anew"
+    if planned_rows is not None:
+        rows = "1 row" if planned_rows == 1 else f"{planned_rows:,} rows"
+        of = f"takes about {several} of {wanted:,} on a table of {rows}"
+        holds, again = "would hold little beside one-way marginals, for the whole budget", ""
+    warn_caller(
+        TrainingWarning(
+            f"seconds is {seconds:g}, for which the training {of}, so that the release {holds}. All steps take about "
+            f"{whole:,.0f} s on this machine: raise seconds, or take method aim{again}"
         )
+    )
 
 
 def warn_if_collapsed(model: Model, start: OneWayStart, learning_rate: float, longer: str = "steps") -> bool:

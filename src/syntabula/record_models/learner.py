@@ -11,7 +11,7 @@ import numpy as np
 
 from syntabula._arguments import refusal
 from syntabula._memory import memory_for
-from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula._planning import FitCost, PlannedStep, Progress, times_are_asked
 from syntabula._threads import one_thread_for_products
 from syntabula.errors import ArgumentError, BudgetError
 from syntabula.marginals.domain import Domain
@@ -102,6 +102,10 @@ class RecordLearner:
         remedy = f"lower batch, which is {batch:,}" if batch > 1 else ""
         with memory_for("try a step of training", SMALLER):
             cost = self._cost(domain, n_rows)
+        if times_are_asked():
+            self._tell_of_few_steps(n_rows, cost)
+        if self.is_private:
+            cost = replace(cost, seconds=min(cost.seconds, self._most_seconds))
         return [
             PlannedStep(name=ONE_WAY, share=ONE_WAY_SHARE, cells=cells, noisy_cells=cells),
             PlannedStep(name=TRAIN, share=1 - ONE_WAY_SHARE, cost=cost, remedy=remedy),
@@ -110,15 +114,30 @@ class RecordLearner:
     def _cost(self, domain: Domain, n_rows: int) -> FitCost:
         if not (self.is_private and takes_noise(self.model)):
             return self.model.training_cost(domain, n_rows, self.training)
-        cost = self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
-        return replace(cost, seconds=min(cost.seconds, self._most_seconds))
+        return self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
 
     def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
-        """Try a plug-in's network on what is made up; raises ArgumentError if it breaks or its loss is not allowed."""
+        """Try a plug-in's network on what is made up; raises ArgumentError if it breaks or its loss is not allowed.
+
+        A limit of time that leaves next to no steps even of the smallest table is warned of before anything is paid.
+        """
         # A network is told no names, this learner has the budget, and what is made up takes little memory.
-        del domain, budget, memory_mb
+        del budget, memory_mb
         if hasattr(self.model, "try_out"):
             self.model.try_out(noisy=self.is_private)
+        if self.is_private and self.training.seconds is not None and len(columns := domain()):
+            self._tell_of_few_steps(1, self._cost(columns, 1))
+
+    def _tell_of_few_steps(self, n_rows: int, cost: FitCost) -> None:
+        """Warn of a limit of time that leaves next to no steps of a training with a budget."""
+        if self.is_private and self.training.seconds is not None:
+            steps = self._steps_within(cost)
+            warn_if_few(steps, self.steps, self.training.seconds, cost.seconds, planned_rows=n_rows)
+
+    def _steps_within(self, cost: FitCost) -> int:
+        return min(
+            max(int(self.steps * min(self._most_seconds / max(cost.seconds, 1e-9), 1.0)), 1), self.steps
+        )
 
     @one_thread_for_products()
     def learn(
@@ -179,6 +198,6 @@ class RecordLearner:
             return paid_for
         n_rows = max(round(total), 1)
         cost = model.noisy_training_cost(doors.domain, n_rows, self.training, self.noisy, self.steps)
-        steps = min(max(int(self.steps * self.training.seconds / cost.seconds), 1), self.steps)
+        steps = self._steps_within(cost)
         warn_if_few(steps, self.steps, self.training.seconds, cost.seconds)
         return steps
