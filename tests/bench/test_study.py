@@ -240,7 +240,7 @@ class TestStudyFile:
             assert message in str(caught.value)
 
     def test_a_method_without_a_private_form_needs_its_own_budgets(self) -> None:
-        with pytest.raises(BudgetError, match="infinite epsilon"):
+        with pytest.raises(BudgetError, match=r"infinite epsilon.*\{method: circuit, epsilons: \[inf\]\}$"):
             Study(name="s", datasets=("census",), methods=("circuit",)).check()
 
         row = Candidate(method="circuit", epsilons=(math.inf,))

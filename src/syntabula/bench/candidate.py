@@ -11,7 +11,7 @@ from typing import Any, Literal
 from syntabula._arguments import count, near, normalise, one_of, refusal, share, text
 from syntabula._register import load
 from syntabula.bench.fields import NAMED, WORDS
-from syntabula.errors import ArgumentError, SyntabulaError
+from syntabula.errors import ArgumentError, BudgetError, SyntabulaError
 
 BASELINES = ("SELF", "HALF", "HISTOGRAM", "BINS")
 """Tables of known quality in place of a method: the learned rows, half of them, each column resampled on its own, and
@@ -152,7 +152,16 @@ class Candidate:
 
             check_peer(self.peer, epsilon, self.options)
         elif not self.is_baseline:
-            self.synthesizer(epsilon=epsilon)
+            try:
+                self.synthesizer(epsilon=epsilon)
+            except BudgetError as error:
+                # Whatever is wrong with a finite budget, none is taken by every method.
+                own = (
+                    ""
+                    if math.isinf(epsilon)
+                    else f". A study takes {{method: {self.method}, epsilons: [inf]}}"
+                )
+                raise BudgetError(f"{error}{own}") from None
         elif self.options and self.method != "BINS":
             raise ArgumentError(f"{self.method} is a table of known quality and has no options")
 
