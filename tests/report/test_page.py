@@ -451,6 +451,24 @@ class TestResults:
         else:
             assert "broken-rules Share of rows that break a rule of the schema 0.1 lower" in text
 
+    def test_rules_on_other_columns_than_those_declared_otherwise_are_checked(self):
+        month = np.arange(300) % 12 + 1
+        real = pd.DataFrame({"month": month, "next": month + 1, "low": month, "high": month + 5})
+        wrong = real.assign(high=np.where(np.arange(300) < 30, 0, real["high"]))
+        number = syntabula.Numeric(0, 30, integer=True)
+        rules = syntabula.Rules(derive={"next": "month + 1"}, order=[["low", "high"]], require=["low < 13"])
+        whole = syntabula.Schema(dict.fromkeys(real, number), rules=rules)
+        release = syntabula.Independent(epsilon=9.0, seed=1).fit(real, whole)
+        otherwise = syntabula.Schema({"month": syntabula.Categorical([*range(1, 13)])}, others="find")
+
+        page = report(real, wrong, schema=otherwise, release=release)
+
+        assert page.overview[-1] == (
+            "Some rules of the release were not checked: the given schema declares a column of theirs otherwise, or the "
+            "real table lacks one. They are: next = month + 1."
+        )
+        assert "a rule of the schema. Worst: low <= high 0.1 0.1 lower" in Page(page.html).text
+
     def test_the_release_of_persons_whom_the_table_does_not_name_is_refused_as_another_tables(self):
         real = people(300, 1)[["age"]]
         schema = syntabula.Schema(

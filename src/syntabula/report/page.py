@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -113,7 +113,8 @@ def make_report(
         schema: Which columns are numeric, categorical, times or identifiers; inferred from the real table
             if not given.
         release: Release that the synthetic table was drawn from, or its file, for its privacy statement, and its
-            rules where the schema has none, whose columns are read as it declares them. Undeclared columns that its
+            rules where the schema has none, whose columns are read as it declares them; a rule on a column that the
+            schema declares otherwise is left out. Undeclared columns that its
             schema declared as identifiers, or of more than 1,000 values that it made anew, are left out as
             identifiers, and rows of its units are kept together, unless scores are given.
         evaluation: Scores of the same tables: the result of `evaluate`, or a file from `syntabula evaluate
@@ -157,8 +158,9 @@ def make_report(
     declared = None if schema is None else as_schema(schema)
     loaded = None if release is None else _loaded(release)
     original = read(real, declared)
+    unchecked: Sequence[str] = ()
     if loaded is not None and given is None:
-        declared = _as_released(declared, loaded, original)
+        declared, unchecked = _as_released(declared, loaded, original)
         original = read(real, declared)
     original = with_texts_read(original, declared)
     kinds = whole_schema(original, declared)
@@ -190,11 +192,8 @@ def make_report(
     show("draw columns and pairs", 0.5)
     cards = Cards(tables=tables, times=times, found=found)
     overview = words.overview(tables, distances, ties, found)
-    if loaded is not None and loaded.rules is not None and given is None and tables.rules is None:
-        overview.append(
-            "The rules of the release were not checked: the given schema declares a column of theirs otherwise, or the "
-            "real table lacks one."
-        )
+    if unchecked:
+        overview.append(words.unchecked_rules(unchecked, whole=tables.rules is None))
     content: dict[str, Any] = {
         "title": title,
         "overview": overview,
@@ -248,31 +247,41 @@ def _with_new_keys(
     return kinds.with_columns({**kinds.columns, **made}, rules=kinds.rules) if made else kinds
 
 
-def _as_released(declared: Schema | None, release: Release, real: RawTable) -> Schema | None:
+def _as_released(
+    declared: Schema | None, release: Release, real: RawTable
+) -> tuple[Schema | None, Sequence[str]]:
     """Return the schema with what a release knows of rows as a whole, where it says nothing of it itself.
 
     That is the unit, so that halves keep the rows of a person together, and the rules, with the columns that they are on:
     read otherwise, such as codes for numbers, their cells could not be checked.
+
+    Returns:
+        The schema, and the release's rules that are left out, as they name a column that is declared otherwise or that
+        the real table lacks.
     """
     released, rules = release.schema, release.rules
     columns: dict[str, Column] = {}
     of_table: dict[str, Any] = {}
+    unchecked: Sequence[str] = ()
     if declared is None and released.unit in real.columns:
         assert released.unit is not None
         columns[released.unit] = Identifier()
         of_table |= {"unit": released.unit, "rows_per_unit": released.rows_per_unit}
     if rules is not None and (declared is None or declared.rules is None):
-        ruled = {name: released[name] for name in rules.used}
-        stated = {} if declared is None else {n: declared[n] for n in declared if n in ruled}
+        from syntabula.table.rules.kept_rules import kept_rules
+
+        stated = {} if declared is None else declared.columns
         # Whoever declares a column of a rule otherwise compares it otherwise, so that the rule says nothing of it.
-        alike = all(_are_alike(column, ruled[name]) for name, column in stated.items())
-        if alike and ruled.keys() <= real.columns.keys():
-            columns |= {name: column for name, column in ruled.items() if name not in stated}
-            of_table["rules"] = rules.rules
+        otherwise = {n for n in stated if n in released and not _are_alike(stated[n], released[n])}
+        kept = kept_rules(rules, otherwise | (released.columns.keys() - real.columns.keys()))
+        unchecked = kept.left_out
+        if kept.rules is not None:
+            columns |= {name: released[name] for name in released if name in kept.columns - stated.keys()}
+            of_table["rules"] = kept.rules
     if declared is not None:
         columns = {**declared.columns, **columns}
-        return replace(declared, columns=columns, **of_table) if of_table else declared
-    return Schema(columns, others="find", **of_table) if of_table else None
+        return (replace(declared, columns=columns, **of_table) if of_table else declared), unchecked
+    return (Schema(columns, others="find", **of_table) if of_table else None), unchecked
 
 
 def _are_alike(one: Column, other: Column) -> bool:

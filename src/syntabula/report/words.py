@@ -23,6 +23,7 @@ _LEAST_TIES = 0.01
 
 
 _MOST_NAMED = 20
+_NAMED_RULES = 5
 
 
 def of_empty_categories(empty: Mapping[str, int], columns: Mapping[str, Any]) -> str:
@@ -218,6 +219,15 @@ _QUALITY = (
 def joined(columns: Sequence[str]) -> str:
     """Return the joined names of one or two columns."""
     return " × ".join(map(shown, columns))
+
+
+def unchecked_rules(rules: Sequence[str], *, whole: bool) -> str:
+    """Say that rules of a release were not checked: all of them, or which."""
+    why = "the given schema declares a column of theirs otherwise, or the real table lacks one"
+    if whole:
+        return f"The rules of the release were not checked: {why}."
+    named = "; ".join(rules[:_NAMED_RULES]) + ("; and so on" if len(rules) > _NAMED_RULES else "")
+    return f"Some rules of the release were not checked: {why}. They are: {named}."
 
 
 def paragraphs(lines: Sequence[str]) -> list[str]:
