@@ -65,5 +65,9 @@ def test_options_that_hold_are_not_told_of() -> None:
             tell_of_idle(replace(method, training=Training(seconds=9.0)))
             both = {"training": Training(steps=20), "noisy": NoisyTraining(steps=30)}
             tell_of_idle(replace(method, **both))
+            # Options of a study with several budgets, of which some hold with one and others without.
+            tell_of_idle(method.with_options(batch=64, rate=0.1))
+            tell_of_idle(st.CTGAN(epsilon=epsilon).with_options(units=8, batch=64, rate=0.1))
+            tell_of_idle(st.Synthpop(epsilon=epsilon).with_options(least_leaf=5, levels=3))
             # A model of another method has other options.
             tell_of_idle(st.TVAE(epsilon=epsilon, model=st.ARGN().model))

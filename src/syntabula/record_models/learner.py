@@ -45,6 +45,7 @@ class RecordLearner:
         noisy: How with one.
         budget: Says whether there is noise, and how many steps it suggests.
         seed: Of all that is drawn in training. No privacy rests on it.
+        is_resumed: Whether an interrupted run may have paid for the steps.
 
     Raises:
         ArgumentError: If the model is none that is trained on records, no file could hold it, or records are held out
@@ -57,6 +58,7 @@ class RecordLearner:
     noisy: NoisyTraining = field(default_factory=NoisyTraining)
     budget: Budget = field(default_factory=Budget.none)
     seed: int = 0
+    is_resumed: bool = False
 
     def __post_init__(self) -> None:
         if not hasattr(self.model, "trained"):
@@ -125,7 +127,8 @@ class RecordLearner:
         del budget, memory_mb
         if hasattr(self.model, "try_out"):
             self.model.try_out(noisy=self.is_private)
-        if self.is_private and self.training.seconds is not None and len(columns := domain()):
+        limited = self.is_private and self.training.seconds is not None and not self.is_resumed
+        if limited and len(columns := domain()):
             self._tell_of_few_steps(1, self._cost(columns, 1))
 
     def _tell_of_few_steps(self, n_rows: int, cost: FitCost) -> None:

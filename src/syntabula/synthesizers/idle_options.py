@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from syntabula.errors import TrainingWarning, warn_caller
@@ -21,12 +21,15 @@ class Idle:
         names: Its options that do nothing.
         when: Where they do nothing, such as "with a finite budget".
         instead: Options that hold there, as a sentence names them.
+        unless: Options by part that hold there alone: whoever has set one of them too has set options for either use, as
+            those of a study with several budgets are.
     """
 
     part: str
     names: Collection[str]
     when: str
     instead: str
+    unless: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def tell_of_idle(method: Settings) -> None:
@@ -45,6 +48,8 @@ def tell_of_idle(method: Settings) -> None:
 
 def _set_in_vain(method: Settings, idle: Idle, every: Collection[Idle]) -> list[str]:
     """Return the options that were set to other values than usual, and hold in no other part of the method."""
+    if any(_is_set_in(method, part, name) for part, names in idle.unless.items() for name in names):
+        return []
     own, others = _values(method, idle.part), [part for part in method.parts if part != idle.part]
     asleep = {(one.part, name) for one in every for name in one.names}
 
@@ -61,6 +66,11 @@ def _set_in_vain(method: Settings, idle: Idle, every: Collection[Idle]) -> list[
         for name in idle.names
         if name in own and _is_set(method, idle.part, name, own[name]) and not holds_elsewhere(name)
     ]
+
+
+def _is_set_in(method: Settings, part: str, name: str) -> bool:
+    values = _values(method, part)
+    return name in values and _is_set(method, part, name, values[name])
 
 
 def _is_set(method: Settings, part: str, name: str, value: object) -> bool:

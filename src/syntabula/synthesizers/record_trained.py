@@ -110,20 +110,26 @@ class NoisyTrained(RecordTrained):
             noisy=self.noisy,
             budget=self.allowed_budget,
             seed=self.seed or 0,
+            is_resumed=self.resume,
         )
 
     @property
     def idle(self) -> tuple[Idle, ...]:
         """With a budget how to train without one, and the other way round."""
-        part, when = "training", "with a finite budget"
-        names: tuple[str, ...] = ("batch", "held_out", "patience")
-        unused, instead = self.model_unused_with_budget, "steps, rate, clip and learning_rate"
+        exact: tuple[str, ...] = ("batch", "held_out", "patience")
+        noisy: tuple[str, ...] = ("rate", "clip")
         if self.allowed_budget.currency == "none":
-            part, when, names = "noisy", "without a budget", ("rate", "clip")
-            unused, instead = self.model_unused_without, "steps, batch and learning_rate"
+            part, names, unused = "noisy", noisy, self.model_unused_without
+            when, instead = "without a budget", "steps, batch and learning_rate"
+            unless = {"training": exact, "model": self.model_unused_with_budget}
+        else:
+            part, names, unused = "training", exact, self.model_unused_with_budget
+            when, instead = "with a finite budget", "steps, rate, clip and learning_rate"
+            unless = {"noisy": noisy, "model": self.model_unused_without}
+        of_model = "other options of the model"
         return (
-            Idle(part=part, names=(*names, *_BOTH), when=when, instead=instead),
-            Idle(part="model", names=unused, when=when, instead="other options of the model"),
+            Idle(part=part, names=(*names, *_BOTH), when=when, instead=instead, unless=unless),
+            Idle(part="model", names=unused, when=when, instead=of_model, unless=unless),
         )
 
     @property

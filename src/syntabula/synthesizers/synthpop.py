@@ -17,8 +17,8 @@ from syntabula.synthesizers.record_trained import FromRecords
 if TYPE_CHECKING:
     from syntabula.synthesizers.settings import Learner
 
-_EXACT = ("least_leaf", "least_split", "complexity", "least_code")
-_NOISY = ("levels", "crowd")
+_EXACT: tuple[str, ...] = ("least_leaf", "least_split", "complexity", "least_code")
+_NOISY: tuple[str, ...] = ("levels", "crowd")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +92,12 @@ class Synthpop(FromRecords):
     def idle(self) -> tuple[Idle, ...]:
         """With a budget how trees grow without one, and the other way round."""
         if self.allowed_budget.currency == "none":
-            grown = "least_leaf, least_split, complexity and least_code"
-            return (Idle(part="growth", names=_NOISY, when="without a budget", instead=grown),)
-        return (Idle(part="model", names=_EXACT, when="with a finite budget", instead="levels and crowd"),)
+            part, names, when, unless = "growth", _NOISY, "without a budget", {"model": _EXACT}
+            instead = "least_leaf, least_split, complexity and least_code"
+        else:
+            part, names, when, unless = "model", _EXACT, "with a finite budget", {"growth": _NOISY}
+            instead = "levels and crowd"
+        return (Idle(part=part, names=names, when=when, instead=instead, unless=unless),)
 
     @property
     def learner(self) -> Learner:
