@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from syntabula.errors import DatasetError
-
 if TYPE_CHECKING:
     from syntabula import Release, Schema
 
 EPSILON = 1.0
+MOST_INTERVIEWS = 3
 SAMPLE_SEED = 0
 
 
@@ -34,6 +33,8 @@ class Demo:
         one_way: Mean total variation distance over columns.
         two_way: Mean total variation distance over pairs of columns.
         two_way_untied: The same if the synthetic columns were independent, as a baseline.
+        n_rules: Number of rules in the schema.
+        n_broken: Number of synthetic rows that break one.
         statement: The privacy statement, shortened to its verdict and spending.
         paths: The files written, by their purpose.
     """
@@ -47,16 +48,23 @@ class Demo:
     one_way: float
     two_way: float
     two_way_untied: float
+    n_rules: int
+    n_broken: int
     statement: str
     paths: dict[str, str]
 
     def describe(self) -> str:
         """Return the result as plain text."""
+        whom = f"one person is protected, with all of up to {MOST_INTERVIEWS} rows"
+        broken = f"{self.n_broken:,} synthetic rows break" if self.n_broken else "no synthetic row breaks"
         files = [f"  {what:<18} {path}" for what, path in self.paths.items()]
         return "\n".join(
             [
                 f"{self.method} at epsilon = {EPSILON:g} on {self.table}",
                 f"{self.n_drawn:,} rows; fitted in {self.fit_seconds:.1f} s, {self.seconds:.1f} s in all",
+                "",
+                f"  rules    {broken} any of the {self.n_rules} rules of the schema",
+                f"  persons  {whom}; rows of a new key do not fit together",
                 "",
                 self.statement,
                 "",
@@ -80,6 +88,9 @@ class Demo:
             "n_rows_drawn": self.n_drawn,
             "fit_seconds": self.fit_seconds,
             "seconds": self.seconds,
+            "n_rules": self.n_rules,
+            "n_rows_that_break_a_rule": self.n_broken,
+            "rows_per_unit": MOST_INTERVIEWS,
             "not_private": {
                 "n_rows_real": self.n_rows,
                 "mean_one_way_tvd": self.one_way,
@@ -93,8 +104,7 @@ class Demo:
 def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Demo:
     """Fit the default method to a table at epsilon 1 and write a CSV file, the release, and a plot.
 
-    The table is the real Adult table if the environment variable SYNTABULA_DATA names a folder with it, else
-    a simulated census.
+    The table is a simulated census, in which persons have up to three rows and each row follows rules.
 
     Args:
         out: Folder for the results; created if it does not exist.
@@ -109,6 +119,7 @@ def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], No
     """
     import syntabula
     from syntabula.metrics.reading import compare
+    from syntabula.metrics.rules import BrokenRules
     from syntabula.metrics.total_variation import TotalVariation
     from syntabula.report.marginal_picture import draw_marginals, require_matplotlib
 
@@ -138,6 +149,7 @@ def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], No
     times = [column for column, kind in schema.columns.items() if kind.kind in ("date", "datetime")]
     distances = draw_marginals(picture, tables, title=title, times=times)
     rng = np.random.default_rng(SAMPLE_SEED)
+    broken = BrokenRules()(tables, rng).value
     untied = TotalVariation()(tables.histogram(rng), rng).value
     report("done", 1.0)
     return Demo(
@@ -150,31 +162,31 @@ def run_demo(out: str | os.PathLike[str], *, progress: Callable[[str, float], No
         one_way=distances.mean_one_way,
         two_way=distances.mean_two_way,
         two_way_untied=untied,
+        n_rules=0 if schema.rules is None else len(schema.rules),
+        n_broken=round(broken * n_drawn),
         statement=_summary(release),
         paths={"synthetic table": str(csv), "release": str(saved), "picture": str(picture)},
     )
 
 
-def _table() -> tuple[str, Any, Schema]:
-    from syntabula import datasets
+def _table(n_rows: int = 30_000) -> tuple[str, Any, Schema]:
+    """Return a table as users have them: it has atoms, a tail, missing cells, rules, and several rows of a person."""
+    from syntabula import Rules, Schema, datasets
 
-    if os.environ.get("SYNTABULA_DATA"):
-        try:
-            return "the Adult table (1994 census)", datasets.load("adult").frame, datasets.schema_of("adult")
-        except DatasetError:
-            # The folder lacks this table: fall back to the simulated one.
-            pass
-    from syntabula import Rules
-
-    schema = datasets.schema_of("census")
-    rules = Rules(
-        require=[
-            "employed or (occupation is null and hours_per_week is null and commute_minutes is null)",
-            "not employed or occupation is not null",
-            "age >= 18 or marital_status = 'never_married'",
-        ]
+    schema = Schema(
+        datasets.census_schema().columns,
+        unit="person_id",
+        rows_per_unit=MOST_INTERVIEWS,
+        rules=Rules(
+            order=[["last_visit", "interview_date"]],
+            require=[
+                "employed or (occupation is null and hours_per_week is null and commute_minutes is null)",
+                "not employed or occupation is not null",
+                "age >= 18 or marital_status = 'never_married'",
+            ],
+        ),
     )
-    return "a simulated census", datasets.census(), schema.with_columns(schema.columns, rules=rules)
+    return "a simulated census", datasets.census(n_rows, most_interviews=MOST_INTERVIEWS), schema
 
 
 def _summary(release: Release) -> str:

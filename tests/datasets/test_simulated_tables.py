@@ -130,6 +130,16 @@ class TestCensus:
         assert census["person_id"].is_unique
         assert not census["person_id"].is_monotonic_increasing
 
+    def test_a_person_stays_the_same_in_all_of_its_interviews(self) -> None:
+        census = datasets.census(n_rows=N, seed=5, most_interviews=3)
+
+        assert len(census) == N
+        persons = census.groupby("person_id")
+        assert set(persons.size()) == {1, 2, 3}
+        same = ["region", "sex", "age", "education", "marital_status", "household_size", "employed"]
+        assert (persons[same].nunique() == 1).all(axis=None)
+        assert (persons["interview_date"].nunique() > 1).mean() > 0.5
+
     def test_missing_cells_have_their_reason(self, census: Any) -> None:
         idle = ~census["employed"]
 

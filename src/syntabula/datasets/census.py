@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syntabula._arguments import count
 from syntabula.datasets.frames import Cells, check_n_rows, check_seed, make_frame
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ _OCCUPATION_ODDS = np.array(
 )
 
 
-def census(n_rows: int = 30_000, seed: int = 0) -> Any:
+def census(n_rows: int = 30_000, seed: int = 0, *, most_interviews: int = 1) -> Any:
     """Draw adults of an invented country: simulated microdata of 14 columns without anybody's data.
 
     The columns cover every kind that a schema knows, and depend on each other as in a real census: education
@@ -71,6 +72,8 @@ def census(n_rows: int = 30_000, seed: int = 0) -> Any:
     Args:
         n_rows: Number of rows.
         seed: Seed of the draw; the same arguments give the same table.
+        most_interviews: How many rows a person has at most: 1 to as many, each number as often. Who a person is stays
+            the same in all of them; hours, income, commute and the dates are those of the interview.
 
     Returns:
         A pandas frame, else polars, else pyarrow, by what is installed; `census_schema` describes it.
@@ -79,12 +82,13 @@ def census(n_rows: int = 30_000, seed: int = 0) -> Any:
         ArgumentError: If an argument is out of range.
         MissingExtraError: If no dataframe library is installed.
     """
-    return make_frame(census_cells(n_rows, seed))
+    return make_frame(census_cells(n_rows, seed, most_interviews))
 
 
-def census_cells(n_rows: int, seed: int) -> dict[str, Cells]:
+def census_cells(n_rows: int, seed: int, most_interviews: int = 1) -> dict[str, Cells]:
     """Return the columns of `census` as plain arrays."""
     n, rng = check_n_rows(n_rows), np.random.default_rng(check_seed(seed))
+    most: int = count(1, n)("most_interviews", most_interviews)
     region = rng.choice(len(REGIONS), n, p=_REGION_SHARES)
     sex = (rng.random(n) < 0.49).astype(np.int64)
     age = _age(rng, n)
@@ -93,12 +97,17 @@ def census_cells(n_rows: int, seed: int) -> dict[str, Cells]:
     household = _household(rng, age, marital)
     employed = _employed(rng, age, sex, education)
     occupation = _occupation(rng, sex, education)
+    person = np.arange(n)
+    if most > 1:
+        person = _persons(rng, n, most)
+        region, sex, age, education, marital = (a[person] for a in (region, sex, age, education, marital))
+        household, employed, occupation = household[person], employed[person], occupation[person]
     hours = _hours(rng, sex, household, occupation)
     income = _income(rng, age, sex, region, education, employed, occupation, hours)
     commute, at_home = _commute(rng, region, occupation)
     interview = _interview(rng, n)
     return {
-        "person_id": Cells(_identifiers(rng, n)),
+        "person_id": Cells(_identifiers(rng, n)[person]),
         "region": Cells(region, categories=REGIONS),
         "sex": Cells(sex, categories=SEXES),
         "age": Cells(age),
@@ -139,6 +148,11 @@ def census_schema() -> Schema:
         },
         label="simulated census",
     )
+
+
+def _persons(rng: np.random.Generator, n: int, most: int) -> Ints:
+    """Draw for each row the position of its person; who has been drawn for no row is left out of the table."""
+    return np.repeat(np.arange(n), rng.integers(1, most + 1, n))[:n]
 
 
 def _logistic(x: Floats) -> Floats:

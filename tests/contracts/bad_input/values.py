@@ -137,6 +137,9 @@ refused_argument(
     "a disclosure of no draws", lambda: st.membership_disclosure(FRAME, st.MST(), n_draws=0), "n_draws", "0"
 )
 refused_argument("a census of no rows", lambda: st.datasets.census(n_rows=0), "n_rows", "0")
+refused_argument(
+    "a census of no interviews", lambda: st.datasets.census(10, most_interviews=0), "most_interviews", "0"
+)
 refused_argument("a census of a seed of text", lambda: st.datasets.census(seed="1"), "seed", "'1'")
 refused_argument("a release file that is a number", lambda: st.load(5), "path", "5")
 refused_argument("a release file without a name", lambda: st.load(""), "path", "''")
