@@ -306,3 +306,30 @@ def test_a_type_that_holds_no_values_comes_out_without_any_and_is_said_to_hold_n
         else:
             assert drawn.dtype == table["none"].dtype
             assert (drawn.isna().sum() if isinstance(table, pd.DataFrame) else drawn.null_count()) == 50
+
+
+class TestNumbersOfRows:
+    # Noise exceeds the height in any of the cells with probability 2e-8, on either side, which is the false-alarm rate.
+    @staticmethod
+    def warned(name: str, values: np.ndarray, epsilon: float = 1.0) -> list[str]:
+        rng = np.random.default_rng(1)
+        table = pd.DataFrame({name: values, "age": rng.integers(18, 90, values.size)})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            st.Independent(epsilon=epsilon, seed=0).fit(table)
+        return [str(w.message) for w in caught if "rows are numbered" in str(w.message)]
+
+    def test_a_name_that_no_key_has_brings_a_warning(self) -> None:
+        (message,) = self.warned("ride", np.random.default_rng(0).permutation(5_000) + 1)
+
+        assert message.startswith("column 'ride': ")
+        assert "{kind: identifier}" in message
+
+    def test_names_of_keys_and_amounts_bring_none(self) -> None:
+        rng = np.random.default_rng(0)
+
+        assert not self.warned("ride_id", rng.permutation(5_000) + 1)
+        assert not self.warned("cents", rng.gamma(2.0, 1_000.0, 5_000).astype(np.int64))
+
+    def test_without_privacy_they_are_made_anew(self) -> None:
+        assert not self.warned("ride", np.random.default_rng(0).permutation(5_000) + 1, epsilon=math.inf)

@@ -16,6 +16,7 @@ from syntabula.prepare.beyond import NONE, Beyond, at_ends, on_sides, outside, r
 from syntabula.prepare.faint import faint_cells
 from syntabula.prepare.narrowing import cells_around, find_window
 from syntabula.prepare.preprocessing import LEAST_FAILURE
+from syntabula.prepare.row_numbers import seem_to_number_rows
 from syntabula.prepare.two_counts import CountsInParts, combined
 from syntabula.privacy.doors.columns import ColumnCurator
 from syntabula.privacy.pricing import NoisyVector
@@ -49,6 +50,7 @@ class FoundBounds:
         beyond: Estimate of the fraction of the values that lie outside, and are moved to the nearest bound, by noisy
             counts; see `Beyond.fraction`.
         beyond_at_most: The fraction that noise leaves room for; see `Beyond.at_most`.
+        number_rows: Whether whole numbers seem to number rows; see `seem_to_number_rows`.
     """
 
     lower: int | float
@@ -56,6 +58,7 @@ class FoundBounds:
     has_missing: bool
     beyond: float = field(default=0.0, compare=False)
     beyond_at_most: float = field(default=0.0, compare=False)
+    number_rows: bool = field(default=False, compare=False)
 
     @property
     def cuts_off(self) -> bool:
@@ -173,7 +176,9 @@ def extract_bounds(
     parts = beyond.fraction(total), beyond.at_most(total)
     has_missing = float(values[-1]) > first.above_noise(MISSING_TAIL) / math.sqrt(repeats)
     if column.integer:
-        return FoundBounds(int(lower), int(upper) - 1, has_missing, *parts)
+        height = first.above_noise(LEAST_FAILURE / values.size) / math.sqrt(repeats)
+        number_rows = seem_to_number_rows(values[:-1], edges, height)
+        return FoundBounds(int(lower), int(upper) - 1, has_missing, *parts, number_rows)
     # The upper end of a cell is no part of it; just below it may lie a decimal number.
     below = math.nextafter(upper, -math.inf)
     upper = min(float(upper), below, key=lambda bound: len(repr(bound)))

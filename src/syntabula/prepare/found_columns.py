@@ -17,6 +17,7 @@ from syntabula.prepare.written_keys import are_written
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import NoiseSource
 from syntabula.table.frames.conform import is_null
+from syntabula.table.key_names import is_key_name
 from syntabula.table.raw import PhysicalType, RawColumn
 from syntabula.table.schema.columns import (
     MAX_GRID,
@@ -113,6 +114,14 @@ def find_columns(
             f"some values seem to lie beyond {where}, and are moved to the nearest bound: "
             f"{_percentages([cut_off[n] for n in names])} of the values (noisy counts){_most(cut_off, names)}; {advice}",
         )
+    if not exact:
+        warn_of_hidden(
+            [n for n, found in bounds.items() if found.number_rows and _is_unnamed_number(n, columns[n])],
+            "about as many values as there are whole numbers seem to lie in its range (noisy counts), as where rows are "
+            "numbered; they are learned as quantities, so that many come out several times and others never; if they are "
+            "keys, declare the column as {kind: identifier} in a schema (`others: find` leaves the other columns to be "
+            "found), or give it the name of a key, such as ..._id",
+        )
     anew = [n for n, c in columns.items() if isinstance(c, Identifier) and table[n].physical.is_labels]
     patterned = [n for n in anew if _has_pattern(columns[n])]
     numbered = [n for n in anew if n not in patterned]
@@ -169,6 +178,11 @@ def find_columns(
 
 def _most_frequent(texts: Iterable[str | None]) -> list[str]:
     return [text for text, _ in Counter(filter(None, texts)).most_common(1)]
+
+
+def _is_unnamed_number(name: str, column: Column) -> bool:
+    """Return whether whole numbers were not asked whether they repeat, as those with the name of a key are."""
+    return isinstance(column, Numeric) and column.integer and not is_key_name(name)
 
 
 def _has_pattern(column: Column) -> bool:
