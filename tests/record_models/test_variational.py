@@ -83,3 +83,9 @@ def test_categories_are_drawn_and_not_the_most_likely_ones_taken() -> None:
 
     # Six standard deviations.
     np.testing.assert_allclose(np.bincount(drawn.column("a")) / 30_000, [0.6, 0.3, 0.1], atol=0.017)
+
+
+def test_a_value_has_its_most_probable_mode() -> None:
+    fitted = np.array([[0.6, 0.4, 0.0], [0.3, 0.3, 0.4], [0.0, 0.0, 1.0]])
+
+    assert MODEL._mode_chances(fitted).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]

@@ -85,6 +85,10 @@ class LatentRows(FollowingRows):
     def _outputs(self, n: int, rng: np.random.Generator) -> FloatTable:
         """Return means of the offsets and logits of the blocks for n draws of the hidden numbers [n, width]."""
 
+    def _mode_chances(self, fitted: FloatArray) -> FloatArray:
+        """Return how probable each mode is to stand for a code in training [codes, modes]: as fitted."""
+        return fitted
+
     def _picks(self, encoding: Encoding) -> Callable[[Tensor], Pick]:
         """Return what makes the pick of batches."""
         del encoding
@@ -132,7 +136,8 @@ class LatentRows(FollowingRows):
         seed: int,
     ) -> Self:
         """Return a model trained on records."""
-        encoding, chances = fitted_encoding(domain, one_way, self.modes)
+        encoding, fitted = fitted_encoding(domain, one_way, self.modes)
+        chances = {j: self._mode_chances(found) for j, found in fitted.items()}
         weights = train(
             lambda device, random: self._network(Encoder(encoding, chances, device), random),
             encoding.places(records),

@@ -23,9 +23,9 @@ class TVAE(NoisyTrained):
     likely one, and so loses what is rare. The loss has the reconstruction twice, as in public code; once would be the
     bound on the likelihood (`emphasis`). Rows are drawn again by weights with which columns have their one-way
     marginals, which hidden numbers of records, not quite normal ones, would move (`follow_marginals=False` leaves
-    them as they were). Modes are fitted to these, and drawn anew for each batch. The rate of the training falls to
-    zero, rows are drawn by the running mean of the weights, and records held out from training say when to stop; the
-    paper takes 300 passes.
+    them as they were). Modes are fitted to these, and a value has its most probable one, where the paper draws one:
+    hidden numbers would carry what was drawn. The rate of the training falls to zero, rows are drawn by the running
+    mean of the weights, and records held out from training say when to stop; the paper takes 300 passes.
 
     With a budget encoder and decoder are both trained by noisy gradients. Columns then have at most 20 codes, groups
     of as many records by released one-way marginals, and are drawn as categories; rows are raked to these marginals.
@@ -61,5 +61,5 @@ class TVAE(NoisyTrained):
     model_unused_without: ClassVar[tuple[str, ...]] = ("levels",)
 
     model: Variational = field(default_factory=Variational)
-    training: Training = field(default_factory=lambda: Training(steps=2500, batch=500, learning_rate=2e-3))
+    training: Training = field(default_factory=lambda: Training(steps=3000, batch=500, learning_rate=5e-3))
     noisy: NoisyTraining = field(default_factory=lambda: NoisyTraining(learning_rate=2e-2))
