@@ -196,7 +196,7 @@ class TestRefusals:
         digits = saved(tmp_path / "digits", words=("kind", "is", "bit", "size", ","))
 
         with pytest.raises(
-            ArgumentError, match=r"knows none of 3 of 4 words or signs in the names of the columns"
+            ArgumentError, match=r"does not know 3 of 4 words or signs in the names of the columns"
         ):
             method(names).fit(table(20))
         with pytest.raises(

@@ -155,11 +155,11 @@ class Candidate:
             try:
                 self.synthesizer(epsilon=epsilon)
             except BudgetError as error:
-                # Whatever is wrong with a finite budget, none is taken by every method.
+                # A method that takes no finite budget takes an infinite one.
                 own = (
-                    ""
-                    if math.isinf(epsilon)
-                    else f". A study takes {{method: {self.method}, epsilons: [inf]}}"
+                    f". A study takes {{method: {self.method}, epsilons: [inf]}}"
+                    if 0 < epsilon < math.inf
+                    else ""
                 )
                 raise BudgetError(f"{error}{own}") from None
         elif self.options and self.method != "BINS":

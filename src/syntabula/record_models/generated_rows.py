@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -216,6 +216,12 @@ class RakedRows(Model):
         found = self.inner.restricted(weights)
         # Networks that draw columns with conditions first err by what noise did to the order in which they draw columns.
         left = self.exact and isinstance(self.inner, FollowingRows) and self.inner.draws_conditions_first
+        if left and len(weights) == 1 and found.probability > 0:
+            ((column, chances),) = weights.items()
+            counts = self.counts[column]
+            # All rows have this share, whatever the network says of it.
+            share = float(counts @ chances / counts.sum())
+            return replace(found, probability=share, error=0.0) if share > 0 else found
         return by_trying(self, weights, tried=_TRIED) if found.probability >= _MANY and not left else found
 
     def marginals(self, cliques: Sequence[Clique]) -> list[FloatArray]:

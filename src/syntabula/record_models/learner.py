@@ -129,7 +129,9 @@ class RecordLearner:
             self.model.try_out(noisy=self.is_private)
         limited = self.is_private and self.training.seconds is not None and not self.is_resumed
         if limited and len(columns := domain()):
-            self._tell_of_few_steps(1, self._cost(columns, 1))
+            with memory_for("try a step of training", SMALLER):
+                cost = self._cost(columns, 1)
+            self._tell_of_few_steps(1, cost)
 
     def _tell_of_few_steps(self, n_rows: int, cost: FitCost) -> None:
         """Warn of a limit of time that leaves next to no steps of a training with a budget."""

@@ -110,9 +110,9 @@ def texts_known_to(tokenizer: Any, texts: Mapping[str, Sequence[str]]) -> TokenT
     """
     tokenise, unknown = tokenise_with(tokenizer), tokenizer.unk_token_id
     names = [token for column in texts for token in tokenise(f" {column}")]
-    if texts and names.count(unknown) * 2 >= len(names):
+    if names and unknown is not None and names.count(unknown) * 2 >= len(names):
         raise ArgumentError(
-            f"the tokenizer in model_path knows none of {names.count(unknown):,} of {len(names):,} words or signs in the "
+            f"the tokenizer in model_path does not know {names.count(unknown):,} of {len(names):,} words or signs in the "
             "names of the columns; rename these in words that it knows, or take a model whose tokenizer reads any text, "
             "such as that of GPT-2"
         )

@@ -59,7 +59,8 @@ class Variational(NoisyLatentRows):
         Which of two modes that overlap was drawn says nothing of a record. Hidden numbers would carry it all the same, as
         the reconstruction gains by it, and fewer of them would say how columns depend on each other.
         """
-        return np.eye(fitted.shape[1])[fitted.argmax(1)]
+        chances: FloatArray = np.eye(fitted.shape[1])[fitted.argmax(1)]
+        return chances
 
     def _outputs(self, n: int, rng: np.random.Generator) -> FloatTable:
         weights = self._weights

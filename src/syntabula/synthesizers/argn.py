@@ -40,4 +40,5 @@ class ARGN(NoisyTrained):
 
     key: ClassVar[str] = "argn"
     paper: ClassVar[str] = "after Tiwald et al. 2025, TabularARGN"
+    model_unused_with_budget: ClassVar[tuple[str, ...]] = ("follow_marginals",)
     model: Autoregressive = field(default_factory=Autoregressive)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SCRATCH = Training(batch=256, learning_rate=3e-3)
 _FINE = Training(batch=16, learning_rate=5e-4)
-_FROM_SCRATCH = ("units", "layers", "heads")
+_FROM_SCRATCH = ("units", "layers", "heads", "follow_marginals")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,10 @@ class GReaT(RecordTrained):
     Where the public code differs, this does otherwise. Its samples are drawn at temperature 0.7 among 50 tokens,
     which cuts off the tails; ours at temperature 1 among all tokens that can follow. Rows that do not parse are
     thrown away there; here none can be written. It trains on padding, and never learns where a record ends; here a
-    record ends with its last column. Rows are drawn again by weights with which columns have their one-way marginals
-    (`follow_marginals=False` leaves them as they were written). Values with a comma or " is " break its parser; ours
-    reads tokens. It stores values of the label column as they are, and starts with one of them; ours stores codes.
+    record ends with its last column. Without `model_path` rows are drawn again by weights with which columns have
+    their one-way marginals (`follow_marginals=False` leaves them as they were written). Values with a comma or " is "
+    break its parser; ours reads tokens. It stores values of the label column as they are, and starts with one of
+    them; ours stores codes.
 
     Guarantee: none; it is for tables that need no privacy, and takes an infinite budget alone. Records held out from
     training say when to stop. Time: a step of training for each batch, as `plan` measures it.
