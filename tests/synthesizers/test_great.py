@@ -11,6 +11,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError
+from syntabula.record_models.generated_rows import RakedRows
 from syntabula.record_models.language import LanguageModel
 from syntabula.record_models.loop import Training
 
@@ -49,7 +50,9 @@ class TestRows:
 
     @pytest.mark.thorough
     def test_numbers_are_written_in_digits_and_labels_in_words(self, release: st.Release) -> None:
-        size, half, kind = release.model._spellings
+        model = release.model
+        assert isinstance(model, RakedRows)
+        size, half, kind = model.inner._spellings
 
         assert (size.places, size.letters) == (2, 10)
         assert (half.places, half.letters) == (3, 10)

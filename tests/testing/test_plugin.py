@@ -193,7 +193,9 @@ class TestNetwork:
         side = np.random.default_rng(0).integers(0, 2, 2_000)
         frame = pd.DataFrame({"a": np.array(["x", "y"])[side], "b": np.array(["u", "v"])[side]})
         schema = st.Schema({"a": st.Categorical(("x", "y", "z")), "b": st.Categorical(("u", "v"))})
-        method = self.method(epsilon=epsilon).with_options(rate=0.1)
+        method = self.method(epsilon=epsilon)
+        if math.isfinite(epsilon):
+            method = method.with_options(rate=0.1)
         method = replace(method, training=replace(method.training, learning_rate=1e-2))
         release = method.with_options(steps=100).fit(frame, schema)
 

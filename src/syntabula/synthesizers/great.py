@@ -10,7 +10,7 @@ from syntabula.record_models.language import LanguageModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.pretrained import PretrainedLanguage
-from syntabula.synthesizers.idle_options import Idle
+from syntabula.synthesizers.idle import Idle
 from syntabula.synthesizers.record_trained import RecordTrained
 
 if TYPE_CHECKING:

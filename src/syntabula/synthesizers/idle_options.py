@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import MISSING, fields
+from typing import Any
 
 from syntabula.errors import TrainingWarning, warn_caller
-
-if TYPE_CHECKING:
-    from syntabula.synthesizers.settings import Settings
-
-
-@dataclass(frozen=True, kw_only=True)
-class Idle:
-    """Options of a part that do nothing.
-
-    Attributes:
-        part: The part's name.
-        names: Its options that do nothing.
-        when: Where they do nothing, such as "with a finite budget".
-        instead: Options that hold there, as a sentence names them.
-        unless: Options by part that hold there alone: whoever has set one of them too has set options for either use, as
-            those of a study with several budgets are.
-    """
-
-    part: str
-    names: Collection[str]
-    when: str
-    instead: str
-    unless: Mapping[str, Collection[str]] = field(default_factory=dict)
+from syntabula.synthesizers.idle import Idle
+from syntabula.synthesizers.settings import Settings, parts_of
 
 
 def tell_of_idle(method: Settings) -> None:
@@ -81,7 +60,5 @@ def _is_set(method: Settings, part: str, name: str, value: object) -> bool:
 
 
 def _values(method: Any, part: str) -> Mapping[str, Any]:
-    from syntabula.synthesizers.settings import parts_of
-
     made = parts_of(method).get(part)
     return {} if made is None else {f.name: getattr(made, f.name) for f in fields(made)}

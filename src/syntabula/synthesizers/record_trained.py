@@ -16,7 +16,7 @@ from syntabula.record_models.base import RecordModel
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
-from syntabula.synthesizers.idle_options import Idle
+from syntabula.synthesizers.idle import Idle
 from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer
 

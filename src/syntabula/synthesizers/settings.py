@@ -25,7 +25,7 @@ from syntabula.table.raw import PhysicalType
 from syntabula.table.schema.schema import Schema, is_whole
 
 if TYPE_CHECKING:
-    from syntabula.synthesizers.idle_options import Idle
+    from syntabula.synthesizers.idle import Idle
 
 
 class Learner(Protocol):

@@ -11,7 +11,7 @@ from syntabula.record_models.column_trees import ColumnTrees
 from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.tree_learner import NoisyGrowth, NoisyTreeLearner
-from syntabula.synthesizers.idle_options import Idle
+from syntabula.synthesizers.idle import Idle
 from syntabula.synthesizers.record_trained import FromRecords
 
 if TYPE_CHECKING:
