@@ -64,7 +64,7 @@ class Demo:
                 f"{self.n_drawn:,} rows; fitted in {self.fit_seconds:.1f} s, {self.seconds:.1f} s in all",
                 "",
                 f"  rules    {broken} any of the {self.n_rules} rules of the schema",
-                f"  persons  {whom}; rows of a new key do not fit together",
+                f"  persons  {whom}; rows of one synthetic key are drawn apart",
                 "",
                 self.statement,
                 "",

@@ -155,13 +155,10 @@ class Candidate:
             try:
                 self.synthesizer(epsilon=epsilon)
             except BudgetError as error:
-                # A method that takes no finite budget takes an infinite one.
-                own = (
-                    f". A study takes {{method: {self.method}, epsilons: [inf]}}"
-                    if 0 < epsilon < math.inf
-                    else ""
-                )
-                raise BudgetError(f"{error}{own}") from None
+                if not (0 < epsilon < math.inf and self.synthesizer(epsilon=math.inf).why_not_private):
+                    raise
+                own = f"{{method: {self.method}, epsilons: [inf]}}"
+                raise BudgetError(f"{error}. A study takes {own}") from None
         elif self.options and self.method != "BINS":
             raise ArgumentError(f"{self.method} is a table of known quality and has no options")
 

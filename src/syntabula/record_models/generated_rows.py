@@ -212,14 +212,14 @@ class RakedRows(Model):
         return max(sizes) if n >= _ROWS_PER_CODE * sum(sizes) else 0
 
     def restricted(self, weights: Weights) -> Restricted:
-        """Return the raked rows that satisfy conditions, or if few do, the model restricted to them."""
+        """Return the raked rows that satisfy conditions; the model's own if few do, or it draws conditions first."""
         found = self.inner.restricted(weights)
         # Networks that draw columns with conditions first err by what noise did to the order in which they draw columns.
         left = self.exact and isinstance(self.inner, FollowingRows) and self.inner.draws_conditions_first
         if left and len(weights) == 1 and found.probability > 0:
             ((column, chances),) = weights.items()
             counts = self.counts[column]
-            # All rows have this share, whatever the network says of it.
+            # Rows without conditions have about this share, whatever the network says of it.
             share = float(counts @ chances / counts.sum())
             return replace(found, probability=share, error=0.0) if share > 0 else found
         return by_trying(self, weights, tried=_TRIED) if found.probability >= _MANY and not left else found

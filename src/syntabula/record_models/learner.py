@@ -140,9 +140,7 @@ class RecordLearner:
             warn_if_few(steps, self.steps, self.training.seconds, cost.seconds, planned_rows=n_rows)
 
     def _steps_within(self, cost: FitCost) -> int:
-        return min(
-            max(int(self.steps * min(self._most_seconds / max(cost.seconds, 1e-9), 1.0)), 1), self.steps
-        )
+        return max(int(self.steps * min(self._most_seconds / max(cost.seconds, 1e-9), 1.0)), 1)
 
     @one_thread_for_products()
     def learn(

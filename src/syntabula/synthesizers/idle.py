@@ -1,4 +1,4 @@
-"""What says that options of a method do nothing as it is used."""
+"""Which options of a method do nothing as it is used."""
 
 from __future__ import annotations
 

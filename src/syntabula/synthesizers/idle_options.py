@@ -1,4 +1,4 @@
-"""Options that were set, and do nothing as the method is used: with a budget, or without one."""
+"""Warnings of options that were set and do nothing, such as those of training without noise where there is a budget."""
 
 from __future__ import annotations
 
