@@ -444,9 +444,24 @@ class TestDivergence:
         self, held_out: float, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(loop, "warmth", lambda done, step: 1e5)
-        training = Training(steps=40, learning_rate=0.01, held_out=held_out, average=0.0)
+        training = Training(steps=200, learning_rate=0.01, held_out=held_out, average=0.0)
 
         with pytest.raises(TrainingError, match=r"diverged: .* lower learning_rate, which is 0\.01"):
+            train(Bounded, RECORDS, training, lambda step, done: None, seed=0)
+
+    @pytest.mark.parametrize(
+        ("limits", "longer"),
+        [({"steps": 40}, "steps"), ({"steps": 40, "seconds": 60.0}, "steps and seconds")],
+    )
+    def test_of_a_short_training_the_error_says_how_to_make_it_longer(
+        self, limits: dict[str, Any], longer: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "warmth", lambda done, step: 1e5)
+        training = Training(learning_rate=0.01, held_out=0.0, average=0.0, **limits)
+
+        with pytest.raises(
+            TrainingError, match=rf"after 40 steps, .*: raise {longer}, or lower learning_rate, which is 0\.01"
+        ):
             train(Bounded, RECORDS, training, lambda step, done: None, seed=0)
 
     def test_so_are_looks_that_find_no_number(self) -> None:

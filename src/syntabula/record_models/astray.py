@@ -23,8 +23,6 @@ from syntabula.record_models.representation import one_way_counts
 _ROWS = 4096
 _FREQUENT = 0.01
 _FEWEST_RECORDS = 50
-_FEW_STEPS = 0.1
-"""Part of the steps below which a limit of time is warned of."""
 _FARTHEST = 0.3
 """Of five methods on a made-up table, those at the default rate were within .02, and most at rates from .3 beyond."""
 _COLLAPSED = 0.8
@@ -93,45 +91,6 @@ def check_not_astray(model: Model, start: OneWayStart, learning_rate: float) -> 
             "the training diverged: rows of the trained model are far from the table's one-way marginals; lower "
             f"learning_rate, which is {learning_rate:g}"
         )
-
-
-def raised(seconds: float | None, *, steps_given: bool) -> str:
-    """Return the options of a training that must be raised for it to go on for longer."""
-    if seconds is None:
-        return "steps"
-    return "steps and seconds" if steps_given else "seconds"
-
-
-def warn_if_few(
-    steps: int, wanted: int, seconds: float, whole: float, *, planned_rows: int | None = None
-) -> None:
-    """Warn of a training with a budget that a limit of time leaves next to nothing of, though all of its budget is spent.
-
-    Args:
-        steps: How many it takes.
-        wanted: How many it takes without the limit.
-        seconds: The limit.
-        whole: How long those would take by the trial.
-        planned_rows: Of the table by which that is planned, before anything is paid; None once it is.
-    """
-    if steps >= wanted * _FEW_STEPS:
-        return
-    several = "1 step" if steps == 1 else f"{steps:,} steps"
-    of, holds = (
-        f"takes {several} of {wanted:,}",
-        "holds little beside one-way marginals; the whole budget is spent",
-    )
-    again = ". Another run has to be paid for anew"
-    if planned_rows is not None:
-        rows = "1 row" if planned_rows == 1 else f"{planned_rows:,} rows"
-        of = f"takes about {several} of {wanted:,} on a table of {rows}"
-        holds, again = "would hold little beside one-way marginals, for the whole budget", ""
-    warn_caller(
-        TrainingWarning(
-            f"seconds is {seconds:g}, for which the training {of}, so that the release {holds}. All steps take about "
-            f"{whole:,.0f} s on this machine: raise seconds, or take method aim{again}"
-        )
-    )
 
 
 def warn_if_collapsed(model: Model, start: OneWayStart, learning_rate: float, longer: str = "steps") -> bool:

@@ -13,11 +13,12 @@ from syntabula.models.base import Model, check_storable
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.adamw import rate_of_steps
-from syntabula.record_models.astray import check_not_astray, raised, unless_astray
+from syntabula.record_models.astray import check_not_astray, unless_astray
 from syntabula.record_models.dependence_kept import warn_if_no_features_kept
 from syntabula.record_models.mean_embedding import TRAIN_GENERATOR, MeanEmbedding
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
+from syntabula.record_models.too_short import raised
 
 _ONE_WAY = "measure one-way marginals"
 _EMBED = "sum the features of all records"

@@ -21,13 +21,14 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.privacy.training.prices import require_training
-from syntabula.record_models.astray import raised, unless_astray, warn_if_collapsed, warn_if_few
+from syntabula.record_models.astray import unless_astray, warn_if_collapsed
 from syntabula.record_models.base import NoisyRecordModel, RecordModel, takes_noise
 from syntabula.record_models.dependence_kept import warn_if_nothing_learned
 from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
+from syntabula.record_models.too_short import raised, warn_if_few
 from syntabula.record_models.training_memory import SMALLER
 
 ONE_WAY = "measure one-way marginals"

@@ -24,6 +24,7 @@ from syntabula.record_models.adamw import AdamW, move_mean, rate_of_steps, warmt
 from syntabula.record_models.checkpoints import PARTS, Checkpoints, go_on, packed, unpacked
 from syntabula.record_models.looks import Start, loss_at
 from syntabula.record_models.precision import Precision, let_round
+from syntabula.record_models.too_short import less_probable
 from syntabula.record_models.training_memory import require_room, training_memory
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ TRAIN = "train on the records"
 
 _PASSES = 30
 _LEAST_STEPS, _MOST_STEPS = 1000, 6000
-_LOOKS = 25
-_HELD_OUT_RECORDS = 4000
+_LOOKS, _HELD_OUT_RECORDS = 25, 4000
 _TIMED_STEPS = 3
 _LONG_SECONDS = 0.2
 """Steps that take as long are timed twice: the second is as fast as any, and their clock is exact."""
@@ -287,7 +287,7 @@ class _Run:
             weight.requires_grad_(False)
         found = self._mean if self._best is None else self._best
         if start is not None and not start.is_kept(found, self._steps):
-            raise self._astray("the training diverged: records are less probable than before its first step")
+            raise self._astray(less_probable(self._steps, self._training.steps, self._training.seconds))
         return dict(zip(self._network.parameters, found, strict=True))
 
     def _state(self) -> list[Tensor]:
@@ -350,10 +350,10 @@ class _Run:
 
     def _check(self, losses: Tensor, step: int) -> None:
         if not bool(losses.isfinite().all()):
-            raise self._astray(f"the loss was no finite number any more at step {step:,} of the training")
+            raise self._astray(f"the loss was no finite number any more at step {step:,} of the training;")
 
     def _astray(self, why: str) -> TrainingError:
-        return TrainingError(f"{why}; lower learning_rate, which is {self._training.learning_rate:g}")
+        return TrainingError(f"{why} lower learning_rate, which is {self._training.learning_rate:g}")
 
     def _seen(self, losses: Tensor) -> str:
         seen = [self._least] if len(self._held_out) else losses.reshape(-1).tolist()
