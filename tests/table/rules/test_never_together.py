@@ -140,3 +140,14 @@ def test_names_that_two_columns_share_and_no_row_has_twice_differ() -> None:
     assert required({"home": teams[home], "guest": teams[guest]}) == ['"home" <> "guest"']
     guest[7] = home[7]
     assert required({"home": teams[home], "guest": teams[guest]}) == []
+
+
+def test_of_columns_that_share_one_name_alone_it_is_said_which_values_do_not_go_together() -> None:
+    rng = np.random.default_rng(0)
+    service = rng.choice(["DSL", "fibre", "No"], N)
+    support = np.where(service == "No", "none", rng.choice(["Yes", "No"], N))
+
+    found = required({"service": service, "support": support})
+
+    assert not any("<>" in condition and "not" not in condition for condition in found)
+    assert found == ["""("service" = 'No') = ("support" = 'none')"""]

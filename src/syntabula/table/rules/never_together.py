@@ -166,7 +166,8 @@ def _follows_by_others(i: int, j: int, told: Flags, plain: Flags, first: NDArray
 def never_equal(cells: Cells, schema: Schema) -> list[str]:
     """Return conditions that two columns of the same kind of names differ, such as who plays at home and who is a guest.
 
-    These are categories, more than two of each, that no row has alike, though many would if the columns were independent.
+    These are categories, more than two of each and several of both, that no row has alike, though many would if the columns
+    were independent. Columns that share a single name, such as `No`, mostly do not mean the same by it.
     """
     shares: dict[str, dict[Any, float]] = {}
     for name, (values, missing) in cells.items():
@@ -176,7 +177,8 @@ def never_equal(cells: Cells, schema: Schema) -> list[str]:
     found = []
     for (a, of_a), (b, of_b) in combinations(shares.items(), 2):
         (x, x_missing), (y, y_missing) = cells[a], cells[b]
-        expected = sum(of_a[v] * of_b[v] for v in of_a.keys() & of_b.keys()) * x.size
-        if expected >= LEAST_EXPECTED and not (~x_missing & ~y_missing & (x == y)).any():
+        shared = of_a.keys() & of_b.keys()
+        expected = sum(of_a[v] * of_b[v] for v in shared) * x.size
+        if len(shared) > 1 and expected >= LEAST_EXPECTED and not (~x_missing & ~y_missing & (x == y)).any():
             found.append((expected, f"{identifier(a)} <> {identifier(b)}"))
     return [condition for _, condition in sorted(found, key=lambda one: -one[0])]
