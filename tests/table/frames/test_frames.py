@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from sample_frames import ARROW, POLARS, round_trip
 
+from syntabula import datasets
 from syntabula.errors import DataError, MissingExtraError
 from syntabula.table.coding.column_codes import ordered_points
 from syntabula.table.frames.frames import from_frame, to_frame
@@ -120,6 +121,10 @@ class TestOtherLibraries:
             with pytest.raises(DataError) as caught:
                 read(thing)
             assert CANARY not in str(caught.value)
+
+    def test_what_holds_a_frame_is_refused_with_the_remedy(self) -> None:
+        with pytest.raises(DataError, match="not Dataset; pass its frame"):
+            read(datasets.load("census"))
 
     def test_a_raw_table_is_read_as_it_is(self) -> None:
         table = from_frame(POLARS)

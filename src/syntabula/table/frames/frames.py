@@ -125,7 +125,9 @@ def _from_other(frame: Any) -> RawTable:
         require("pyarrow", "arrow")
         known = known.collect("pyarrow")
     if not isinstance(known, nw.DataFrame):
-        raise DataError(f"a table must be {_WHAT}, not {type(frame).__name__}")
+        # Named tables of this package hold one, and those of scikit-learn.
+        remedy = "; pass its frame" if hasattr(frame, "frame") else ""
+        raise DataError(f"a table must be {_WHAT}, not {type(frame).__name__}{remedy}")
     native = known.to_native()
     if native is frame:
         require("pyarrow", "arrow")
