@@ -10,9 +10,12 @@ from syntabula.table.schema.schema import columns_listed
 _WORD = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|nbr|no|number|nummer|index)$", re.IGNORECASE)
 # German and its neighbours write such names in one word. Numbers of places are no keys of records.
 _ONE_WORD = re.compile(
-    r"(?<!^post)(?<!^gemeinde)(?<!^kommune)(?<=[a-zß-ÿ]{3})(nummer|nr)$|^(numéro|matricule|siren|siret|iban|imei)$",
+    r"(?<!^post)(?<!^gemeinde)(?<!^kommune)(?<=[a-zß-ÿ]{3})(nummer|nr)$|^(numéro|matricule|siren|siret)$",
     re.IGNORECASE,
 )
+# Numbers of persons, of firms and of telephones that are nothing else in any table.
+_NUMBERED = "bsn|cnpj|cpf|iban|iccid|imei|imsi|mrn|msisdn|nino|pesel|ssn"
+_NUMBERS = re.compile(rf"(^|[_\W])({_NUMBERED})$", re.IGNORECASE)
 # What pandas and R call the numbers of rows that a file got for its index.
 _OF_ROWS = re.compile(r"Unnamed: [0-9]+|row_?(names|num)", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](Id|ID|Key|Number|Nr|Uuid|UUID)$")
@@ -36,7 +39,7 @@ _PERSONS_BY_ID = (
 )
 _KEYS = "id|ids|uuid|guid|key|nr|no|num|number|code|nummer|num(é|e)ro"
 _KEY_OF_PERSON = re.compile(
-    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|{_SHORT_KEY}|{_PERSONS_BY_ID}|(.+_)?(iban|ssn|msisdn)",
+    rf"({_PERSONS}|{_ABROAD})s?[_\W]?({_KEYS})|{_SHORT_KEY}|{_PERSONS_BY_ID}|(.+_)?({_NUMBERED})",
     re.IGNORECASE,
 )
 # Databases that know no capitals join words. Only these count before such endings: paid, humid and piano are no keys.
@@ -64,7 +67,7 @@ REMEDY = (
 
 def is_key_name(name: str) -> bool:
     """Return whether a column's name, which is public, is one that keys have: id, order_id, customerID or Fallnummer."""
-    found = (pattern.search(name) for pattern in (_WORD, _CAMEL, _JOINED, _ONE_WORD))
+    found = (pattern.search(name) for pattern in (_WORD, _CAMEL, _JOINED, _ONE_WORD, _NUMBERS))
     return any(found) or bool(_OF_ROWS.fullmatch(name))
 
 
