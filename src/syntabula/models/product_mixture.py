@@ -178,26 +178,26 @@ class ProductMixture:
             if column in given.domain:
                 columns.append(given.column(column))
                 continue
-            cumulative = np.cumsum(self.block(column), axis=1, dtype=np.float64)
-            cumulative /= cumulative[:, -1:]
-            # The cumulative sums of row r are in (r, r + 1], so that one search serves all rows.
-            steps = (cumulative + np.arange(len(cumulative))[:, None]).ravel()
-            size = self.domain.size(column)
-            codes = np.searchsorted(steps, chosen + rng.random(n), side="right") - chosen * size
-            columns.append(np.clip(codes, 0, size - 1).astype(code_dtype(size)))
+            codes = _drawn(self.block(column), chosen, rng.random(n))
+            columns.append(codes.astype(code_dtype(self.domain.size(column))))
         return EncodedTable(self.domain, tuple(columns))
 
     def _rows_given(self, n: int, rng: np.random.Generator, given: EncodedTable) -> NDArray[np.intp]:
         """Draw the soft row of each given row, by its likelihood."""
-        chosen = np.zeros(n, dtype=np.intp)
+        chosen, heights = np.zeros(n, dtype=np.intp), rng.random(n)
         logs = [np.log(np.maximum(self.block(c), 1e-30)).T for c in given.domain.columns]
+        # Rows that are tried again and again, as under conditions, have the same likelihoods.
+        kinds, kind = np.unique(np.stack(given.codes, axis=1).astype(np.intp), axis=0, return_inverse=True)
+        kind = kind.ravel()
         chunk = max(1, _NUMBERS_AT_ONCE // len(self.probabilities))
-        for start in range(0, n, chunk):
-            part = slice(start, start + chunk)
-            likelihood = np.zeros((min(chunk, n - start), len(self.probabilities)), dtype=np.float32)
-            for log, codes in zip(logs, given.codes, strict=True):
-                likelihood += log[codes[part].astype(np.intp)]
-            chosen[part] = np.argmax(likelihood + rng.gumbel(size=likelihood.shape), axis=1)
+        for start in range(0, len(kinds), chunk):
+            some = kinds[start : start + chunk]
+            likelihood = np.zeros((len(some), len(self.probabilities)), dtype=np.float32)
+            for log, codes in zip(logs, some.T, strict=True):
+                likelihood += log[codes]
+            likelihood -= likelihood.max(axis=1, keepdims=True)
+            rows = np.flatnonzero((kind >= start) & (kind < start + chunk))
+            chosen[rows] = _drawn(np.exp(likelihood), kind[rows] - start, heights[rows])
         impossible = np.zeros(n, dtype=np.bool_)
         for column, codes in zip(given.domain.columns, given.codes, strict=True):
             impossible |= self.block(column)[chosen, codes] == 0
@@ -209,6 +209,25 @@ class ProductMixture:
                 )
             )
         return chosen
+
+
+def _drawn(
+    chances: NDArray[np.float32], rows: NDArray[np.intp], heights: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    """Return a place in each of some rows of a table, by the chances there [n].
+
+    Args:
+        chances: [rows, places], in proportion.
+        rows: The row of each draw [n].
+        heights: From 0 to below 1, even at random [n].
+    """
+    cumulative = np.cumsum(chances, axis=1, dtype=np.float64)
+    cumulative /= cumulative[:, -1:]
+    # The cumulative sums of row r are in (r, r + 1], so that one search serves all rows.
+    cumulative += np.arange(len(cumulative))[:, None]
+    places = np.searchsorted(cumulative.ravel(), rows + heights, side="right") - rows * chances.shape[1]
+    found: NDArray[np.intp] = np.clip(places, 0, chances.shape[1] - 1)
+    return found
 
 
 def even_rows(domain: Domain) -> ProductMixture:
