@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from syntabula.cli.request import read_options
 from syntabula.errors import ArgumentError
 
 pytest.importorskip("optuna", reason="the extra tune is not installed")
@@ -33,6 +34,21 @@ class TestTune:
         made = run("synth", "people.csv", "-s", "schema.yaml", "--options", "best.yaml", "-o", "made.csv")
         assert made.code == 0, made.err
         assert (space / "made.csv").exists()
+
+    def test_writes_the_options_that_it_was_given_too(self, space, run):
+        (space / "given.yaml").write_text("method: aim\noptions: {max_rounds: 3, max_model_mb: 20}\n")
+        words = ("tune", "people.csv", "-s", "schema.yaml", "--options", "given.yaml", "--trials", 1)
+        (space / "bins.yaml").write_text("bins: [8]\n")
+
+        ran = run(
+            *words, "--finalists", 0, "--option", "max_rounds=2", "--space", "bins.yaml", "--out", "best.yaml"
+        )
+
+        assert ran.code == 0, ran.err
+        written = read_options(space / "best.yaml", "--options")["options"]
+        assert written | {"bins": 8} == {"max_rounds": 2, "max_model_mb": 20, "bins": 8}
+        planned = run("plan", "people.csv", "-s", "schema.yaml", "--options", "best.yaml")
+        assert planned.code == 0, planned.err
 
     def test_the_options_of_a_pair_name_both_parts(self, space, run):
         words = (

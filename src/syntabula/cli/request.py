@@ -173,9 +173,17 @@ class Request:
 
             # What the command line says itself comes last, and wins.
             method = with_values(method, {n: v for n, v in filed["options"].items() if n not in given}, 0)
-        options = named_values(self.method_options or (), "--option", "max_rounds=20")
-        plain = {name.replace("-", "_"): value for name, value in options.items()}
+        plain = self._named_options()
         return method.with_options(**plain) if plain else method
+
+    def options_given(self) -> dict[str, Any]:
+        """Return the options of the method that were given, by a file and one by one."""
+        filed = {} if self.options_file is None else read_options(self.options_file, "--options")
+        return {**filed.get("options", {}), **self._named_options()}
+
+    def _named_options(self) -> dict[str, Any]:
+        options = named_values(self.method_options or (), "--option", "max_rounds=20")
+        return {name.replace("-", "_"): value for name, value in options.items()}
 
     def _bin_count(self) -> int | str | None:
         if self.bins is None or self.bins == "auto":

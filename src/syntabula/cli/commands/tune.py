@@ -178,8 +178,10 @@ def tune(
             progress=progress,
         )
     if out is not None:
+        # The file alone is what `synth` is given. Options of auto are none of the method that it chose.
+        given = {} if found.chosen_because or out.suffix.lower() == ".json" else request.options_given()
         with output(out, force=force) as temporary:
-            found.write(temporary)
+            replace(found, options={**given, **found.options}).write(temporary)
     if picture is not None:
         with output(picture, force=force) as temporary:
             draw_search(found, temporary)
@@ -220,7 +222,7 @@ def _tune_privately(
         found = tune_privately(method, table, schema, space=_space(space), trials=trials, progress=progress)
     with output(release, force=force) as temporary:
         found.release.save(temporary)
-    plain = {"method": method.name, "options": dict(found.options)}
+    plain = {"method": method.name, "options": {**request.options_given(), **found.options}}
     if out is not None:
         with output(out, force=force) as temporary:
             temporary.write_text(write_yaml(plain), encoding="utf-8")
