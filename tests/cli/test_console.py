@@ -94,6 +94,8 @@ class TestInFlags:
             ("'efficacy' needs target (the column)", "'efficacy' needs --target (the column)"),
             ("use Budget.none() (--epsilon inf)", "use --epsilon inf"),
             ("where the seed is, nobody cares", "where the seed is, nobody cares"),
+            # An option of methods, which `synth` takes as --option seconds=3.
+            ("seconds is 3, for which the training", "seconds is 3, for which the training"),
         ]
         for said, shown in cases:
             assert in_flags(said) == shown

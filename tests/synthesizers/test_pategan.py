@@ -148,6 +148,18 @@ class TestSmall:
         assert st.load(tmp_path / "t.syn").sample(2_000, seed=0).equals(rows)
         assert gap(rows) > 0.5 * gap(table())
 
+    def test_a_budget_is_spoken_of_only_where_there_is_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("torch")
+        monkeypatch.setattr(loop, "warmth", lambda done, step: 1e30)
+        training = Training(steps=3, learning_rate=1e-2)
+
+        for epsilon, ends in [
+            (5.0, "another run, which needs a budget of its own"),
+            (math.inf, "another run"),
+        ]:
+            with pytest.warns(TrainingWarning, match=f"in {ends}$"):
+                method(training=training, epsilon=epsilon).fit(table(), SCHEMA)
+
 
 class TestRecords:
     @pytest.mark.thorough

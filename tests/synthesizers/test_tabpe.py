@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import ArgumentError
+from syntabula.errors import ArgumentError, ResourceError
 from syntabula.record_models.evolution import Evolution
 
 SCHEMA = st.Schema(
@@ -95,3 +95,11 @@ def test_a_limit_of_seconds_leaves_rounds_out_before_any_is_paid_for() -> None:
     assert 4.9 < privacy.epsilon_spent <= 5.0
     assert len(limited.plan(SCHEMA, 500).steps) == 5
     assert len(whole.with_options(seconds=1e-9).plan(SCHEMA, 500).steps) == 2
+
+
+def test_a_population_too_large_for_the_memory_says_what_to_lower() -> None:
+    schema = st.Schema({"a": st.Categorical(["x", "y"]), "b": st.Boolean()})
+    method = st.TabPE(epsilon=1.0).with_options(candidates=10**9, rounds=1)
+
+    with pytest.raises(ResourceError, match="lower candidates, which is 1,000,000,000"):
+        method.fit(pd.DataFrame({"a": ["x"] * 9, "b": [True] * 9}), schema)

@@ -151,7 +151,6 @@ _ARGUMENTS = {
     "plane": "--plane",
     "repeats": "--repeats",
     "rho": "--rho",
-    "seconds": "--seconds",
     "seed": "--seed",
     "share": "--preprocessing-share",
     "target": "--target",

@@ -121,12 +121,19 @@ def released_shares(start: OneWayStart) -> dict[str, FloatArray]:
     return {c: project_simplex(values, total) / total for c, values in counts.items()}
 
 
-def warn_astray(learning_rate: float, instead: str) -> None:
-    """Warn that a training went astray, and say what the release has instead."""
+def warn_astray(learning_rate: float, instead: str, *, is_paid: bool = True) -> None:
+    """Warn that a training went astray, and say what the release has instead.
+
+    Args:
+        learning_rate: That it was trained at.
+        instead: What the release has.
+        is_paid: Whether another run would need a budget.
+    """
+    again = "another run, which needs a budget of its own" if is_paid else "another run"
     warn_caller(
         TrainingWarning(
             f"the training diverged, and what it learned is left out of the release: {instead}. Lower learning_rate, "
-            f"which is {learning_rate:g}, in another run, which needs a budget of its own"
+            f"which is {learning_rate:g}, in {again}"
         )
     )
 

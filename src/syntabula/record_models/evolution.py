@@ -128,6 +128,7 @@ class EvolutionLearner:
                     share=evolution.round_share,
                     noisy_cells=asked,
                     cost=FitCost(numbers * 8 / 2**20, self._seconds_of(r, domain, n_rows)),
+                    remedy=f"lower candidates, which is {evolution.candidates:,}",
                 )
                 for r in range(evolution.rounds)
             ),

@@ -262,12 +262,13 @@ class TeachingLearner:
         labels = teaching.labels_for(council, paid)
         rows = independent_rows(shares, domain, teaching.rows, self.seed)
         model: Model = self.model
-        diverged, weighed = False, not self.model.starts_at_marginals
+        diverged, is_paid, weighed = False, True, not self.model.starts_at_marginals
         for r in range(teaching.rounds):
             progress(_vote(r), r / teaching.rounds)
             # The rows are in random order.
             asked = rows_at(rows, np.arange(labels))
             votes = council.vote(asked, rows, share=paid, step=_vote(r))
+            is_paid = votes.sigma > 0
             student = Student(agreement, asked, votes, council.teachers)
             weights = raked(odds(student.likely(rows), teaching.strength), rows, shares)
             is_last = r == teaching.rounds - 1
@@ -280,7 +281,8 @@ class TeachingLearner:
             if not is_last:
                 rows = model.sample(teaching.rows, np.random.default_rng([self.seed, r]))
         if diverged:
-            warn_astray(self.training.learning_rate, "rows are those that the student weighed")
+            instead = "rows are those that the student weighed"
+            warn_astray(self.training.learning_rate, instead, is_paid=is_paid)
         return start.raked(model), None
 
     def _generator(
