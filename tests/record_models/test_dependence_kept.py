@@ -160,3 +160,12 @@ class TestPartOfMeanFeatures:
             warnings.simplefilter("error", TrainingWarning)
             method.with_options(**small, steps=200, learning_rate=1e-2).fit(frame)
             method.with_options(**small, steps=20, learning_rate=1e-6).fit(frame)
+
+    def test_names_the_options_of_trees_which_have_no_rate(self) -> None:
+        real = table()
+        frame = pd.DataFrame({c: real.column(c).astype(str) for c in DOMAIN.columns})
+
+        with pytest.warns(
+            TrainingWarning, match=r"\): lower least_leaf, least_split or complexity, or take another"
+        ):
+            st.Synthpop(epsilon=math.inf, seed=0).with_options(least_leaf=10**6).fit(frame)

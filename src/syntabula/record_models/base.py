@@ -47,6 +47,11 @@ class RecordModel(Model, Protocol):
         """Whether rows without privacy are drawn again by weights with which columns have their one-way marginals."""
         return False
 
+    @property
+    def learns_more_by(self) -> str:
+        """Options that make it hold more of what columns tell of each other, if it is made in one go; else empty."""
+        return ""
+
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what training on so many rows over a domain takes, from a timed step on a made-up batch.
 

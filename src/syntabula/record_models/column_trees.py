@@ -90,6 +90,11 @@ class ColumnTrees(LookupModel):
         """Return the same model, whose trees will tell weekdays apart."""
         return replace(self, _weekdays=weekdays())
 
+    @property
+    def learns_more_by(self) -> str:
+        """Trees are grown in one go, and split more by these."""
+        return "lower least_leaf, least_split or complexity"
+
     def training_cost(self, domain: Domain, n_rows: int, training: Training) -> FitCost:
         """Say what growing the trees takes, from two that are grown on a made-up table.
 

@@ -71,6 +71,8 @@ def warn_if_nothing_learned(
     learning_rate: float,
     steps: int | None,
     longer: str = "steps",
+    *,
+    remedy: str = "",
 ) -> None:
     """Warn of a model whose columns are next to independent where the table's are not.
 
@@ -81,10 +83,11 @@ def warn_if_nothing_learned(
         learning_rate: That it was trained at, for the warning.
         steps: Most steps, if these were given.
         longer: Options that would make the training longer.
+        remedy: What makes the model learn more if it has no training with a rate and steps; else empty.
     """
     if steps is not None and steps < _FEWEST_STEPS:
         return
-    _warn_if_lost(dependence_kept(model, table, counts), learning_rate, longer)
+    _warn_if_lost(dependence_kept(model, table, counts), remedy or _of_training(learning_rate, longer))
 
 
 def features_kept(
@@ -139,16 +142,19 @@ def warn_if_no_features_kept(
 ) -> None:
     """Warn as `warn_if_nothing_learned` does, of a model that was trained towards mean features of the records."""
     if steps >= _FEWEST_OF_MEANS:
-        _warn_if_lost(features_kept(model, features, sums, counts), learning_rate, longer)
+        _warn_if_lost(features_kept(model, features, sums, counts), _of_training(learning_rate, longer))
 
 
-def _warn_if_lost(kept: float, learning_rate: float, longer: str) -> None:
+def _of_training(learning_rate: float, longer: str) -> str:
+    return f"lower learning_rate, which is {learning_rate:g}, raise {longer}"
+
+
+def _warn_if_lost(kept: float, remedy: str) -> None:
     if kept < _LEAST:
         warn_caller(
             TrainingWarning(
                 f"the trained model holds next to nothing of what columns tell of each other ({max(kept, 0.0):.0%} of "
-                f"the strongest dependence): lower learning_rate, which is {learning_rate:g}, raise {longer}, or take "
-                "another method"
+                f"the strongest dependence): {remedy}, or take another method"
             )
         )
 

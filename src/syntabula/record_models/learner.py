@@ -183,7 +183,8 @@ class RecordLearner:
         longer = raised(self.training.seconds, steps_given=steps is not None)
         # Of an adversarial network nothing but its rows says what it learned.
         if self.model.can_stop_early or not warn_if_collapsed(trained, start, rate, longer):
-            warn_if_nothing_learned(trained, records.table, one_way, rate, steps, longer)
+            remedy = self.model.learns_more_by
+            warn_if_nothing_learned(trained, records.table, one_way, rate, steps, longer, remedy=remedy)
         return trained
 
     @property
