@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syntabula.bins.uniform import Bins, UniformBins, integer_dtype
+from syntabula.bins.uniform import Bins, UniformBins, integer_dtype, lone_values
 from syntabula.errors import ArgumentError, SchemaError
 
 
@@ -88,3 +89,10 @@ class TestRefusals:
         for edges, integer in cases:
             with pytest.raises(SchemaError):
                 Bins(edges, integer=integer)
+
+
+def test_lone_values_have_a_bin_of_their_own() -> None:
+    bins = Bins((0.0, math.nextafter(0.0, 1.0), 2.5, math.nextafter(2.5, 3.0), math.nextafter(4.0, 3.0), 4.0))
+
+    assert lone_values(bins) == {0.0, 2.5, 4.0}
+    assert lone_values(Bins((0, 1, 2), integer=True)) == lone_values(None) == set()

@@ -460,7 +460,8 @@ class TestDivergence:
         training = Training(learning_rate=0.01, held_out=0.0, average=0.0, **limits)
 
         with pytest.raises(
-            TrainingError, match=rf"after 40 steps, .*: raise {longer}, or lower learning_rate, which is 0\.01"
+            TrainingError,
+            match=rf"after 40 steps, .*: raise {longer}, or lower learning_rate, which is 0\.01",
         ):
             train(Bounded, RECORDS, training, lambda step, done: None, seed=0)
 

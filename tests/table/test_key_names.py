@@ -46,7 +46,9 @@ def test_keys_of_persons_are_known():
 def test_keys_are_known_though_words_are_joined():
     keys = "id order_id customerID uuid customerid USUBJID caseid src.caseid hhid uid pid patnr pupilnr idno idcode"
     others = "paid humid covid bid aid kid grid valid lipid piano casino income population obs case year valueno 2id"
-    keys += " Fallnummer BELEGNUMMER belegnr kundennr matricule siren rownames row_num ssn MRN patient_mrn nino"
+    keys += (
+        " Fallnummer BELEGNUMMER belegnr kundennr matricule siren rownames row_num ssn MRN patient_mrn nino"
+    )
     others += " lesson cumin postnummer Postnr gemeindenummer kommunenr plz summer"
 
     assert [name for name in keys.split() if not is_key_name(name)] == []

@@ -326,6 +326,14 @@ def lower_ends(bins: Bins) -> NDArray[Any]:
     return ends
 
 
+def lone_values(bins: Bins | None) -> frozenset[float]:
+    """Return the numbers of any precision that have a bin of their own; none of whole numbers, and none without bins."""
+    if bins is None or bins.integer:
+        return frozenset()
+    pairs = zip(lower_ends(bins).tolist(), itertools.pairwise(bins.edges), strict=True)
+    return frozenset(value for value, (low, high) in pairs if math.nextafter(low, math.inf) == high)
+
+
 def _floats_at(bins: Bins, index: NDArray[np.intp], share: NDArray[np.float64]) -> NDArray[np.float64]:
     low = lower_ends(bins)
     high = np.array(bins.edges[1:], dtype=np.float64)

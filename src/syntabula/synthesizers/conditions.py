@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import refusal
-from syntabula.bins.uniform import Parts
+from syntabula.bins.uniform import Parts, lone_values
 from syntabula.errors import ArgumentError, ConditionWarning, warn_caller
 from syntabula.marginals.domain import EncodedTable
 from syntabula.marginals.measurement import FloatArray
@@ -81,7 +81,7 @@ class Conditions:
         of_all: dict[str, Allowed] = {}
         for name, condition in where.items():
             column = codec.schema[name]
-            wanted = allowed(name, column, condition)
+            wanted = allowed(name, column, condition, frequent=lone_values(codec.bins.get(name)))
             if name not in codec.domain:
                 continue  # the condition "not missing" on an identifier that is never missing
             of_all[name] = wanted

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import refusal
+from syntabula.bins.uniform import lone_values
 from syntabula.models.base import Model
 from syntabula.synthesizers.conditions import SatisfyingRows
 from syntabula.synthesizers.ruled_rows import Draw, RuledRows, Wanted
@@ -108,11 +109,11 @@ def _split(
     implied = [
         found(rules, *item) for item in computed.items() for found in (implied_start, implied_distance)
     ]
-    return (
-        dict(filter(None, implied)) | plain,
-        computed,
-        {name: allowed(name, columns[name], condition) for name, condition in plain.items()},
-    )
+    stated = {
+        name: allowed(name, columns[name], condition, frequent=lone_values(codec.bins.get(name)))
+        for name, condition in plain.items()
+    }
+    return dict(filter(None, implied)) | plain, computed, stated
 
 
 def _drawn(codec: Codec, model: Model) -> Draw:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -56,7 +56,9 @@ class Allowed:
     spans: tuple[tuple[int | float, int | float], ...]
 
 
-def allowed(name: str, column: Column, condition: object) -> Allowed:
+def allowed(
+    name: str, column: Column, condition: object, *, frequent: Collection[float] = frozenset()
+) -> Allowed:
     """Read a user's condition on a column.
 
     Args:
@@ -68,6 +70,7 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
             whole day. Days and times may be text, in the column's format or ISO 8601; numbers in comparisons may be in
             the column's format. A text that a column of numbers declares, such as "<0.5", means the cells that hold it,
             and no comparison.
+        frequent: Of numbers of any precision those that have a code of their own. No other has a probability above 0.
 
     Raises:
         ArgumentError: If the column can never satisfy it; the message shows what was given, and nothing of an
@@ -86,7 +89,7 @@ def allowed(name: str, column: Column, condition: object) -> Allowed:
         elif isinstance(column, Ordered):
             if one is ...:
                 codes |= set(range(len(column.beside)))
-            spans.append(_span(name, column, (None, None) if one is ... else one))
+            spans.append(_span(name, column, (None, None) if one is ... else one, frequent))
         elif one is ...:
             codes |= set(range(column.n_values))
         elif isinstance(column, Identifier):
@@ -254,7 +257,9 @@ def _ends(column: Ordered, given: object) -> tuple[Fraction | None, Fraction | N
     return low, high, above, below
 
 
-def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int | float]:
+def _span(
+    name: str, column: Ordered, given: object, frequent: Collection[float]
+) -> tuple[int | float, int | float]:
     """Return the half-open interval of points that a value, a range or a comparison means."""
     if isinstance(given, tuple) and len(given) != 2:
         raise ArgumentError(
@@ -272,7 +277,7 @@ def _span(name: str, column: Ordered, given: object) -> tuple[int | float, int |
             f"where gives {shown(given)} for column {name!r}; the range is empty: swap its ends"
         )
     if (grid := column.grid()) is None:
-        return _real_span(name, column, given, low, high, above=above, below=below)
+        return _real_span(name, column, given, low, high, above=above, below=below, frequent=frequent)
     least = grid[0] if low is None else max(grid[0], math.floor(low) + 1 if above else math.ceil(low))
     most = grid[1] if high is None else min(grid[1], math.ceil(high) - 1 if below else math.floor(high))
     if least > most:
@@ -291,6 +296,7 @@ def _real_span(
     *,
     above: bool,
     below: bool,
+    frequent: Collection[float],
 ) -> tuple[float, float]:
     lower, upper = float(column.lower), float(column.upper)
     # Compared as given, because a number may be too large for a float.
@@ -304,6 +310,9 @@ def _real_span(
         least = math.nextafter(least, math.inf)
     if below and high is not None and high <= upper and least < most:
         return least, most
+    if least == most and most in frequent:
+        # The bin of the upper bound is the last one, which is closed.
+        return (math.nextafter(most, -math.inf) if most == upper else most), math.nextafter(most, math.inf)
     if least >= most and lower < upper:
         raise ArgumentError(
             f"where asks for {shown(given)}, but column {name!r} holds numbers of any precision, so a single number "

@@ -166,8 +166,8 @@ def _follows_by_others(i: int, j: int, told: Flags, plain: Flags, first: NDArray
 def never_equal(cells: Cells, schema: Schema) -> list[str]:
     """Return conditions that two columns of the same kind of names differ, such as who plays at home and who is a guest.
 
-    These are categories, more than two of each and several of both, that no row has alike, though many would if the columns
-    were independent. Columns that share a single name, such as `No`, mostly do not mean the same by it.
+    These are categories, more than two of each and several of both, that no row has alike, though many would if the
+    columns were independent. Columns that share a single name, such as `No`, mostly do not mean the same by it.
     """
     shares: dict[str, dict[Any, float]] = {}
     for name, (values, missing) in cells.items():
