@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import syntabula as st
 from syntabula import _register, testing
 from syntabula.errors import ArgumentError, ConditionWarning, ReleaseFileError
 from syntabula.marginals.counting import engine_for
@@ -347,6 +349,25 @@ class TestTrial:
                 method.fit(frame)
 
             assert not (tmp_path / "run.journal").exists()
+
+    @pytest.mark.parametrize("epsilon", [1.0, math.inf])
+    def test_a_loss_that_breaks_is_named_where_a_step_of_declared_columns_is_timed_first(
+        self, epsilon: float, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        @dataclass(frozen=True, kw_only=True)
+        class Method(NoisyTrained):
+            key: ClassVar[str] = "encoding"
+
+            model: Encoded = field(default_factory=Encoded)
+
+        def breaks(*_: Any) -> Any:
+            raise IndexError("beyond")
+
+        monkeypatch.setattr(Encoded, "losses", breaks)
+        with pytest.raises(ArgumentError, match=r"Encoded\.losses broke with IndexError \(beyond\)"):
+            Method(epsilon=epsilon).fit(
+                pd.DataFrame({"a": np.arange(2_000) % 30}), st.Schema({"a": st.Numeric(0, 29, integer=True)})
+            )
 
     def test_a_loss_that_is_no_number_is_refused_where_training_begins_too(self) -> None:
         with pytest.raises(ArgumentError, match="no finite number for records that were made up"):

@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 
 from syntabula._arguments import refusal
-from syntabula._memory import memory_for
+from syntabula._memory import memory_for, ran_out
 from syntabula._planning import FitCost, PlannedStep, Progress, times_are_asked
 from syntabula._threads import one_thread_for_products
-from syntabula.errors import ArgumentError, BudgetError
+from syntabula.errors import ArgumentError, BudgetError, SyntabulaError
 from syntabula.marginals.domain import Domain
 from syntabula.marginals.measurement import consistent_total, project_simplex
 from syntabula.models.base import Model, check_storable
@@ -115,9 +115,15 @@ class RecordLearner:
         ]
 
     def _cost(self, domain: Domain, n_rows: int) -> FitCost:
-        if not (self.is_private and takes_noise(self.model)):
-            return self.model.training_cost(domain, n_rows, self.training)
-        return self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
+        try:
+            if not (self.is_private and takes_noise(self.model)):
+                return self.model.training_cost(domain, n_rows, self.training)
+            return self.model.noisy_training_cost(domain, n_rows, self.training, self.noisy, self.steps)
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            # A network that breaks on any records says so better on those of its trial.
+            if not (isinstance(error, SyntabulaError) or ran_out(error)):
+                self._try_out()
+            raise
 
     def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
         """Try a plug-in's network on what is made up; raises ArgumentError if it breaks or its loss is not allowed.
@@ -126,13 +132,17 @@ class RecordLearner:
         """
         # A network is told no names, this learner has the budget, and what is made up takes little memory.
         del budget, memory_mb
-        if hasattr(self.model, "try_out"):
-            self.model.try_out(noisy=self.is_private)
+        self._try_out()
         limited = self.is_private and self.training.seconds is not None and not self.is_resumed
         if limited and len(columns := domain()):
             with memory_for("try a step of training", SMALLER):
                 cost = self._cost(columns, 1)
             self._tell_of_few_steps(1, cost)
+
+    def _try_out(self) -> None:
+        """Try a plug-in's network."""
+        if hasattr(self.model, "try_out"):
+            self.model.try_out(noisy=self.is_private)
 
     def _tell_of_few_steps(self, n_rows: int, cost: FitCost) -> None:
         """Warn of a limit of time that leaves next to no steps of a training with a budget."""
