@@ -57,6 +57,19 @@ def test_an_interrupt_says_how_to_go_on(folder, run, monkeypatch) -> None:
     assert "without --journal FILE, what an interrupted run measured is paid for and lost" in lost.err
 
 
+def test_without_a_budget_an_interrupt_speaks_of_no_payment(folder, run, monkeypatch) -> None:
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Marginal, "fit", stopped)
+    unpaid = [*SYNTH, "--epsilon", "inf"]
+
+    kept, lost = run(*unpaid, "-o", "out.csv"), run(*unpaid[:-4], *unpaid[-2:], "-o", "out.csv")
+
+    assert "what it came to is in 'journal'; the same command with --resume goes on there" in kept.err
+    assert "without --journal FILE, what an interrupted run measured is lost" in lost.err
+
+
 @pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed")
 def test_a_killed_command_is_gone_on_with(folder, run) -> None:

@@ -72,8 +72,8 @@ def by_trying(model: Sampled, weights: Weights, *, tried: int = _TRIED) -> Restr
     probability = float(_chances(trial, weights).mean())
     if probability < _LEAST_ACCEPTED:
         raise ResourceError(
-            f"{probability:.2%} of {tried:,} rows that were tried satisfy the conditions, and this model is too large "
-            "to be restricted otherwise; loosen the conditions, or give the values of these columns as a table"
+            f"{probability:.2%} of {tried:,} rows that were tried satisfy the conditions, and this model can be "
+            "restricted in no other way; loosen the conditions, or give the values of these columns as a table"
         )
 
     def draw(n: int, rng: np.random.Generator) -> EncodedTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -93,9 +94,11 @@ def synth(
     writing = partial(output, force=force, replaceable=written, before_naming=run.record)
 
     with console.progress() as progress:
-        kept = "without --journal FILE, what an interrupted run measured is paid for and lost"
+        is_paid = request.epsilon is None or math.isfinite(request.epsilon)
+        kept = f"without --journal FILE, what an interrupted run measured is {'paid for and ' if is_paid else ''}lost"
         if journal is not None:
-            kept = f"what was paid for is in {str(journal)!r}; the same command with --resume goes on there"
+            what = "was paid for" if is_paid else "it came to"
+            kept = f"what {what} is in {str(journal)!r}; the same command with --resume goes on there"
         with console.if_interrupted(kept):
             release = _release(finished, request, progress, table, schema, strict=strict)
         rescue = SavedOnFailure(release=release, out=out, rows=rows, seed=seed, saved=finished)
