@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -268,3 +269,17 @@ class TestTeaching:
     def test_teachers_follow_the_number_of_records(self) -> None:
         assert [Teaching().teachers_for(n) for n in (-5, 10, 30_000, 10**7)] == [50, 50, 3000, 5000]
         assert Teaching(teachers=7).teachers_for(30_000) == 7
+
+
+def test_a_limit_of_time_that_leaves_next_to_no_steps_is_told_before_anything_is_paid(tmp_path: Path) -> None:
+    # Too short for a step on any machine.
+    hurried = method(training=replace(QUICK, seconds=1e-6), journal=tmp_path / "j")
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "seconds is 1e-06, .* 1 step of 300 on a table of 1 row")
+        with pytest.raises(TrainingWarning, match=r"for the whole budget\. All steps .* or take method aim$"):
+            hurried.fit(table(400), SCHEMA)
+
+        assert not (tmp_path / "j").exists()
+        # Without a budget nothing is paid.
+        method(epsilon=math.inf, training=hurried.training).fit(table(400), SCHEMA)

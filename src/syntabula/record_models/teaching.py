@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise, positive, refusal, share
+from syntabula._memory import memory_for
 from syntabula._planning import FitCost, PlannedStep, Progress
 from syntabula._spaces import Range, tunable
 from syntabula._threads import one_thread_for_products
@@ -18,6 +19,7 @@ from syntabula.marginals.domain import Domain, EncodedTable
 from syntabula.marginals.measurement import FloatArray
 from syntabula.marginals.nearness import Agreement, Vectors, full_agreement, squared_agreement
 from syntabula.models.base import Model, check_storable
+from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.pricing import NoisyVector
 from syntabula.privacy.statement_facts import MethodChoice
@@ -37,6 +39,8 @@ from syntabula.record_models.loop import Training
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.population import EvolvedRows
 from syntabula.record_models.representation import ColumnLookup, column_lookups, one_way_counts
+from syntabula.record_models.too_short import warn_if_few
+from syntabula.record_models.training_memory import SMALLER
 
 _MOST_LABELS = 32
 _ROWS_AT_ONCE = 4096
@@ -243,6 +247,19 @@ class TeachingLearner:
                 for r in range(teaching.rounds)
             ),
         ]
+
+    def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
+        """Warn of a limit of time that leaves next to no steps of the generators, though all votes are paid for."""
+        del memory_mb  # what is made up takes little
+        seconds, rounds = self.training.seconds, self.teaching.rounds
+        if seconds is None or budget.currency == "none" or not len(columns := domain()):
+            return
+        with memory_for("try a step of training", SMALLER):
+            unlimited = replace(self.training, seconds=None)
+            whole = rounds * self.model.training_cost(columns, self.teaching.rows, unlimited).seconds
+        wanted = rounds * self.training.steps_for(self.teaching.rows)
+        steps = max(int(wanted * min(seconds / max(whole, 1e-9), 1.0)), 1)
+        warn_if_few(steps, wanted, seconds, whole, planned_rows=1)
 
     @one_thread_for_products()
     def learn(
