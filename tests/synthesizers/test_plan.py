@@ -22,7 +22,7 @@ from syntabula.models.pgm import PGM
 from syntabula.models.recoded import RecodedModel
 from syntabula.select.adaptive import Adaptive
 from syntabula.select.base import pairs_of
-from syntabula.synthesizers.plan import GUESSED_ROWS, budget_of, guessed_codec, preparation_of
+from syntabula.synthesizers.plan import GUESSED_ROWS, guessed_codec, preparation_of
 from syntabula.table.raw import PhysicalType
 
 WIDE = st.Schema({f"c{i}": st.Categorical(tuple(map(str, range(200)))) for i in range(12)})
@@ -120,7 +120,7 @@ def test_plan_and_fit_agree_on_how_many_bins_there_are() -> None:
         planned = guessed_codec(method, schema, n_rows).bins["pay"].size
         prepared = preparation_of(method, schema, {})
 
-        assert planned == prepared.most_bins(budget_of(method), n_rows)
+        assert planned == prepared.most_bins(method.whole_budget, n_rows)
         assert planned == {1_000: 15, 10**6: 147, 10**9: 250}[n_rows]
 
 

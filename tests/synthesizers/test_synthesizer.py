@@ -181,3 +181,14 @@ class TestSelectorsOfPlugIns:
         facts = release.privacy.to_json()
         assert facts["replayed"] > 0
         assert facts["epsilon_spent"] <= 1
+
+
+def test_another_epsilon_makes_another_budget() -> None:
+    for kind in (st.MST, st.DPMERF, st.Auto):
+        method = replace(kind(epsilon=5.0), epsilon=0.5)
+
+        assert (method.epsilon, method.budget) == (0.5, None)
+        assert method.whole_budget == st.Budget(epsilon=0.5, delta=1e-5)
+        assert method.plan(st.Schema({"x": st.Numeric(0, 9, integer=True)})).budget == method.whole_budget
+    # A budget that is given holds whatever epsilon is.
+    assert replace(st.MST(budget=st.Budget.zcdp(0.1, 1e-6)), epsilon=0.5).whole_budget.currency == "rho"

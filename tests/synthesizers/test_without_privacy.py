@@ -174,7 +174,7 @@ class TestChoice:
         assert own.preprocessing == st.Synthpop(epsilon=math.inf).preprocessing
         assert own.preprocessing.discretizer == "fine"
         assert (given.bins, given.seed, given.memory_mb) == (7, 5, 900.0)
-        assert given.budget == auto().budget
+        assert given.whole_budget == auto().whole_budget
 
 
 class TestFit:

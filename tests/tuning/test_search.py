@@ -63,7 +63,7 @@ class TestAuto:
 
         chosen = auto_choice(auto)
         assert found.method == chosen.key != "auto"
-        assert (chosen.budget, chosen.memory_mb, chosen.bins) == (auto.budget, 900.0, "auto")
+        assert (chosen.whole_budget, chosen.memory_mb, chosen.bins) == (auto.whole_budget, 900.0, "auto")
         assert found.chosen_because
         assert str(found).startswith(f"auto chose {found.method}: {found.chosen_because}")
 
@@ -149,7 +149,7 @@ class TestTune:
         tuned = best.apply(st.MST(epsilon=0.5, seed=3))
 
         assert (tuned.bins, tuned.preprocessing.discretizer, tuned.seed) == (7, "uniform", 3)
-        assert tuned.budget == st.MST(epsilon=0.5).budget
+        assert tuned.whole_budget == st.MST(epsilon=0.5).whole_budget
         assert st.method_options(tuned)["selector"]["records_per_noise"] == 2.0
         with pytest.raises(ArgumentError, match="options are of 'mst', and the method is 'aim'"):
             best.apply(st.AIM(epsilon=0.5))

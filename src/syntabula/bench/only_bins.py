@@ -18,7 +18,7 @@ from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.synthesizers.independent import Independent
-from syntabula.synthesizers.plan import budget_of, preparation_of
+from syntabula.synthesizers.plan import preparation_of
 from syntabula.table.raw import RawTable
 
 
@@ -33,7 +33,7 @@ def through_bins(cell: Cell, split: Split, settings: Mapping[str, Any]) -> tuple
         schema = split.schema
     method = Independent(**settings)
     prepared = preparation_of(method, schema, {})
-    ledger, noise = Ledger(budget_of(method)), SeededNoise(cell.seed)
+    ledger, noise = Ledger(method.whole_budget), SeededNoise(cell.seed)
     counted = prepared.counted(split.fit.n_rows, ledger, noise)
     started = time.perf_counter()
     codec = prepared.codec(

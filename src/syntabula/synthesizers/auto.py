@@ -15,7 +15,7 @@ from syntabula.prepare.preprocessing import Preprocessing
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.select.automatic import Automatic
 from syntabula.synthesizers.marginal import Marginal
-from syntabula.synthesizers.plan import budget_of, plan_of
+from syntabula.synthesizers.plan import plan_of
 from syntabula.synthesizers.settings import Settings, TableFacts, default_of
 
 
@@ -72,7 +72,7 @@ class Auto(Marginal):
 
     def chosen_for(self, table: TableFacts) -> tuple[Settings, MethodChoice | None]:
         """Return the method for a table and why, where privacy is switched off; else it learns with its selector."""
-        if budget_of(self).currency != "none":
+        if self.whole_budget.currency != "none":
             return super().chosen_for(table)
 
         return chosen_without_privacy(self, self.selector, table)

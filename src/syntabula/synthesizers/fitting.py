@@ -24,7 +24,6 @@ from syntabula.synthesizers.hints import require_enough_keys, tell_of_found, tel
 from syntabula.synthesizers.joining import with_joined_bins
 from syntabula.synthesizers.plan import (
     GUESSED_ROWS,
-    budget_of,
     check_declared_memory,
     check_memory,
     planned_domain,
@@ -85,8 +84,8 @@ def fit(
 
     With `judging`, part of the budget measures how good the model is.
     """
-    enough(budget_of(method))
-    is_exact = budget_of(method).currency == "none"
+    enough(method.whole_budget)
+    is_exact = method.whole_budget.currency == "none"
     if schema is not None:
         check_declared(schema, allow_observed=method.allow_observed)
         declared = learned_part(schema)
@@ -118,7 +117,7 @@ def fit(
             schema.check_table(table)
         if isinstance(method.learner, TriedLearner):
             method.learner.try_parts(
-                lambda: _planned(method, table, schema), budget_of(method), memory_mb=method.memory_mb
+                lambda: _planned(method, table, schema), method.whole_budget, memory_mb=method.memory_mb
             )
         with _opened_journal(method) as journal:
             release = fit_table(
@@ -174,7 +173,7 @@ def fit_table(
 
         source, units = limited(source, schema, unit_key_of(noise), limit_mb=method.memory_mb)
     rules, declared = row_rules(schema), schema
-    is_exact = budget_of(method).currency == "none"
+    is_exact = method.whole_budget.currency == "none"
     if isinstance(source, RawTable | RawParts) and not types_found:
         source = learnable(source, declared, is_exact=is_exact)
     if rules is not None:
@@ -373,7 +372,7 @@ def _ledger(
     journal: Journal | None,
 ) -> Ledger:
     """Return the ledger of this run, begun or resumed."""
-    budget = prepared.budget(budget_of(method), failure_before(journal, resume=method.resume))
+    budget = prepared.budget(method.whole_budget, failure_before(journal, resume=method.resume))
     facts: dict[str, str] = {}
     if journal is not None:
         from syntabula.synthesizers.run_facts import run_facts

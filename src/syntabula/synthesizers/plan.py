@@ -143,7 +143,7 @@ def _in_parts(method: Settings, plan: Plan, table: TableFacts) -> Plan:
 
 
 def _plan_of_chosen(method: Settings, table: TableFacts) -> Plan:
-    budget = enough(budget_of(method))
+    budget = enough(method.whole_budget)
     codec, prepared, spent = _planned_codec(method, table)
     plan = planned_fit(method, codec, prepared, table.n_rows, spent.budget(budget))
     if is_whole(table.schema):
@@ -216,7 +216,7 @@ def planned_fit(
     method: Settings, codec: Codec, prepared: Preparation, n_rows: int, budget: Budget | None = None
 ) -> Plan:
     """Return the plan of a fit whose columns have these codes; `budget` is as `prepared` returns it."""
-    budget = budget or prepared.budget(budget_of(method))
+    budget = budget or prepared.budget(method.whole_budget)
     n_columns = len(codec.schema.columns)
     shared, domain = prepared.planned(codec.domain)
     after = prepared.after_learning()
@@ -275,19 +275,13 @@ def preparation_of(
         learner_delta=method.failure_share,
         weighs_codes=method.weighs_codes,
     )
-    is_counted = bool(prepared.count) or budget_of(method).currency == "none"
+    is_counted = bool(prepared.count) or method.whole_budget.currency == "none"
     return prepared if is_counted and not method.columns_apart else replace(prepared, lifts={})
-
-
-def budget_of(method: Settings) -> Budget:
-    """Return the budget of a method, which is always set after construction."""
-    assert method.budget is not None
-    return method.budget
 
 
 def guessed_codec(method: Settings, schema: Schema, n_rows: int) -> Codec:
     """Return a codec with as many codes as the fitted one may have, before any data is read."""
-    return Codec.plan(schema, bins=usual_bins(method.preprocessing, method.bins, budget_of(method), n_rows))
+    return Codec.plan(schema, bins=usual_bins(method.preprocessing, method.bins, method.whole_budget, n_rows))
 
 
 def _guessed_columns(physical: Mapping[str, PhysicalType]) -> dict[str, Column]:

@@ -17,7 +17,6 @@ from syntabula.record_models.learner import RecordLearner
 from syntabula.record_models.loop import Training
 from syntabula.record_models.noisy_loop import NoisyTraining
 from syntabula.synthesizers.idle import Idle
-from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class FromRecords(Synthesizer):
     @property
     def allowed_budget(self) -> Budget:
         """The budget; raises BudgetError if it is finite and the method has no private form."""
-        budget = budget_of(self)
+        budget = self.whole_budget
         if self.why_not_private and budget.currency != "none":
             raise BudgetError(self.why_not_private)
         return budget

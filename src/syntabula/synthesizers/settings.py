@@ -114,7 +114,7 @@ class Settings(ABC):
     Attributes:
         epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given.
         delta: Probability with which the epsilon bound may fail; choose it well below 1 / the number of records.
-        budget: The budget as an object: approximate, zCDP or pure.
+        budget: The budget as an object: approximate, zCDP or pure; None for that of `epsilon` and `delta`.
         bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
             the budget, 2 n^(1/3) / (1 + exp(-epsilon)), of a noisy n, and at most 250. Long tails may have half as many
             more, unless a column states its own number.
@@ -173,10 +173,11 @@ class Settings(ABC):
             return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        if self.budget is None:
-            object.__setattr__(self, "budget", Budget(epsilon=self.epsilon, delta=self.delta))
-        elif not isinstance(self.budget, Budget):
+        whole = Budget(epsilon=self.epsilon, delta=self.delta) if self.budget is None else self.budget
+        if not isinstance(whole, Budget):
             raise refusal("budget", "a syntabula.Budget, or None to use epsilon and delta", self.budget)
+        # No field, so that `dataclasses.replace` with another epsilon makes another budget.
+        object.__setattr__(self, "_whole_budget", whole)
         normalise(
             self,
             bins=count(2).or_word("auto"),
@@ -194,6 +195,12 @@ class Settings(ABC):
         if self.resume and self.journal is None:
             raise ArgumentError("resume=True needs the journal of the run to resume; pass it as journal=PATH")
         _ = self.learner  # refuses parts that cannot make a learner
+
+    @property
+    def whole_budget(self) -> Budget:
+        """What a fit may spend: `budget`, or that of `epsilon` and `delta`."""
+        whole: Budget = self.__dict__["_whole_budget"]
+        return whole
 
     @property
     @abstractmethod

@@ -29,7 +29,6 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.noise import number_of_trials
 from syntabula.synthesizers.fitting import Judging, fit
-from syntabula.synthesizers.plan import budget_of
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
@@ -106,7 +105,7 @@ def tune_privately(
     given = synthesizer(method)() if isinstance(method, str) else method
     if not isinstance(given, Synthesizer):
         raise ArgumentError(f"method must be a method or the key of one, not {type(method).__name__}")
-    budget = budget_of(given)
+    budget = given.whole_budget
     if budget.kind != "approximate":
         raise ArgumentError(
             "a private search needs a method with epsilon and delta; without privacy, use `tune` instead"

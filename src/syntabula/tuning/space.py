@@ -43,9 +43,7 @@ def declared_space(method: Synthesizer | type[Synthesizer]) -> dict[str, Range |
         space |= {n: tried for n, tried in declared.items() if n not in changed}
         otherwise |= {n: tried for n, tried in changed.items() if tried is not None}
     space |= otherwise
-    is_private = (
-        not isinstance(method, type) and method.budget is not None and method.budget.currency != "none"
-    )
+    is_private = not isinstance(method, type) and method.whole_budget.currency != "none"
     has = {option for options in method_options(method).values() for option in options}
     for name, tried in (method.tried_with_budget if is_private else method.tried_without_budget).items():
         space.pop(name, None)

@@ -23,7 +23,7 @@ from syntabula.privacy.conversion import rho_from_epsilon
 from syntabula.privacy.ledger import Ledger
 from syntabula.privacy.noise import SeededNoise
 from syntabula.synthesizers.independent import Independent
-from syntabula.synthesizers.plan import budget_of, preparation_of
+from syntabula.synthesizers.plan import preparation_of
 from syntabula.table.files.files import write_table
 from syntabula.table.frames.conform import conform
 from syntabula.table.raw import RawColumn, RawTable
@@ -105,7 +105,7 @@ def _from_codes(
     schema = declared(split, cell.binning, cell.epsilon) or split.schema
     method = Independent(**settings)
     prepared = preparation_of(method, schema, {})
-    ledger, noise = Ledger(budget_of(method)), SeededNoise(cell.seed)
+    ledger, noise = Ledger(method.whole_budget), SeededNoise(cell.seed)
     counted = prepared.counted(split.fit.n_rows, ledger, noise)
     codec = prepared.codec(
         split.fit, schema, ledger, noise, counted=counted, progress=lambda step, done: None
