@@ -45,6 +45,7 @@ def test_a_wrong_call_is_refused_with_what_is_right() -> None:
     cases = [
         (lambda: st.MST(1.0), r"must be named, for instance MST\(epsilon=1.0\)"),
         (lambda: st.MST(epsilom=1.0), "MST has no argument 'epsilom'; did you mean 'epsilon'"),
+        (lambda: st.AIM().with_options(epsilon=3.0), "epsilon is an argument of AIM itself"),
         (lambda: st.AIM().with_options(rounds=3), "AIM has no option 'rounds'; did you mean 'max_rounds'"),
         (
             lambda: st.AIM(max_rounds=3),

@@ -301,6 +301,13 @@ def _notes_of_parts(method: Any) -> dict[str, dict[str, str]]:
 def with_options(method: MethodT, options: Mapping[str, Any]) -> MethodT:
     """Return a method with some options of its parts changed; see `Synthesizer.with_options`."""
     parts, known = parts_of(method), method_options(method)
+    every = {option for names in known.values() for option in names}
+    for name in options:
+        if name not in every and name in getattr(method, "__dataclass_fields__", ()):
+            raise ArgumentError(
+                f"{name} is an argument of {type(method).__name__} itself, and no option of its parts: give it as such, "
+                "or change it by dataclasses.replace in Python"
+            )
     _check_known(type(method).__name__, options, known, getattr(method, "why_without", {}))
     changed = {}
     for part, names in known.items():
