@@ -183,7 +183,7 @@ def test_a_fit_refuses_it_before_anything_is_paid(tmp_path: Path) -> None:
         method.fit(frame)
 
     assert not journal.exists()
-    assert len(replace(method, model="whole", epsilon=100.0).fit(frame).sample(5)) == 5
+    assert len(replace(method, model="whole", epsilon=10.0).fit(frame).sample(5)) == 5
     assert journal.exists()
 
 
