@@ -16,6 +16,7 @@ import pytest
 
 import syntabula as st
 from syntabula.errors import ArgumentError, MissingExtraError, TrainingWarning
+from syntabula.marginals.domain import Domain
 from syntabula.privacy.noise import SeededNoise
 from syntabula.privacy.training.teachers import Council
 from syntabula.record_models import loop
@@ -281,5 +282,8 @@ def test_a_limit_of_time_that_leaves_next_to_no_steps_is_told_before_anything_is
             hurried.fit(table(400), SCHEMA)
 
         assert not (tmp_path / "j").exists()
+        # What a resumed run pays for was settled before.
+        resumed = replace(hurried, resume=True)
+        resumed.learner.try_parts(lambda: Domain(("x",), (3,)), resumed.whole_budget, memory_mb=1000.0)
         # Without a budget nothing is paid.
         method(epsilon=math.inf, training=hurried.training).fit(table(400), SCHEMA)

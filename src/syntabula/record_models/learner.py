@@ -28,7 +28,7 @@ from syntabula.record_models.loop import TRAIN, Training
 from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
-from syntabula.record_models.too_short import raised, warn_if_few
+from syntabula.record_models.too_short import raised, steps_within, warn_if_few
 from syntabula.record_models.training_memory import SMALLER
 
 ONE_WAY = "measure one-way marginals"
@@ -151,7 +151,7 @@ class RecordLearner:
             warn_if_few(steps, self.steps, self.training.seconds, cost.seconds, planned_rows=n_rows)
 
     def _steps_within(self, cost: FitCost) -> int:
-        return max(int(self.steps * min(self._most_seconds / max(cost.seconds, 1e-9), 1.0)), 1)
+        return steps_within(self.steps, self._most_seconds, cost.seconds)
 
     @one_thread_for_products()
     def learn(

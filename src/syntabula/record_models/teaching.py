@@ -39,7 +39,7 @@ from syntabula.record_models.loop import Training
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.population import EvolvedRows
 from syntabula.record_models.representation import ColumnLookup, column_lookups, one_way_counts
-from syntabula.record_models.too_short import warn_if_few
+from syntabula.record_models.too_short import steps_within, warn_if_few
 from syntabula.record_models.training_memory import SMALLER
 
 _MOST_LABELS = 32
@@ -190,6 +190,7 @@ class TeachingLearner:
         model: The generator. It is trained on generated rows alone, never on records.
         training: How; its seconds are those of all rounds together, the votes' own aside.
         seed: Of all that is drawn in training. No privacy rests on it.
+        is_resumed: Whether an interrupted run may have paid for votes.
 
     Raises:
         ArgumentError: If the model is none that is trained on records, or no file could hold it.
@@ -199,6 +200,7 @@ class TeachingLearner:
     model: RecordModel
     training: Training
     seed: int = 0
+    is_resumed: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.teaching, Teaching):
@@ -252,14 +254,13 @@ class TeachingLearner:
         """Warn of a limit of time that leaves next to no steps of the generators, though all votes are paid for."""
         del memory_mb  # what is made up takes little
         seconds, rounds = self.training.seconds, self.teaching.rounds
-        if seconds is None or budget.currency == "none" or not len(columns := domain()):
+        if seconds is None or self.is_resumed or budget.currency == "none" or not len(columns := domain()):
             return
         with memory_for("try a step of training", SMALLER):
             unlimited = replace(self.training, seconds=None)
             whole = rounds * self.model.training_cost(columns, self.teaching.rows, unlimited).seconds
         wanted = rounds * self.training.steps_for(self.teaching.rows)
-        steps = max(int(wanted * min(seconds / max(whole, 1e-9), 1.0)), 1)
-        warn_if_few(steps, wanted, seconds, whole, planned_rows=1)
+        warn_if_few(steps_within(wanted, seconds, whole), wanted, seconds, whole, planned_rows=1)
 
     @one_thread_for_products()
     def learn(

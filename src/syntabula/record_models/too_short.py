@@ -18,6 +18,17 @@ def raised(seconds: float | None, *, steps_given: bool) -> str:
     return "steps and seconds" if steps_given else "seconds"
 
 
+def steps_within(wanted: int, seconds: float, whole: float) -> int:
+    """Return how many steps a limit of time leaves, one at least.
+
+    Args:
+        wanted: How many there are without the limit.
+        seconds: The limit; infinite for none.
+        whole: How long those take.
+    """
+    return max(int(wanted * min(seconds / max(whole, 1e-9), 1.0)), 1)
+
+
 def warn_if_few(
     steps: int, wanted: int, seconds: float, whole: float, *, planned_rows: int | None = None
 ) -> None:

@@ -67,5 +67,9 @@ class PATEGAN(RecordTrained):
     def learner(self) -> Learner:
         """Teachers, student and generator."""
         return TeachingLearner(
-            teaching=self.teaching, model=self.model, training=self.training, seed=self.seed or 0
+            teaching=self.teaching,
+            model=self.model,
+            training=self.training,
+            seed=self.seed or 0,
+            is_resumed=self.resume,
         )

@@ -112,7 +112,8 @@ class Settings(ABC):
     """What plans and fits know of a method: its settings, and the learner that they make.
 
     Attributes:
-        epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given.
+        epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given,
+            also where `dataclasses.replace` changes it.
         delta: Probability with which the epsilon bound may fail; choose it well below 1 / the number of records.
         budget: The budget as an object: approximate, zCDP or pure; None for that of `epsilon` and `delta`.
         bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under

@@ -13,7 +13,7 @@ _ONE_WORD = re.compile(
     r"(?<!^post)(?<!^gemeinde)(?<!^kommune)(?<=[a-zß-ÿ]{3})(nummer|nr)$|^(numéro|matricule|siren|siret)$",
     re.IGNORECASE,
 )
-# Numbers of persons, of firms and of telephones that are nothing else in any table.
+# Numbers of persons, of firms and of telephones; hardly any other column has such a name.
 _NUMBERED = "bsn|cnpj|cpf|iban|iccid|imei|imsi|mrn|msisdn|nino|pesel|ssn"
 _NUMBERS = re.compile(rf"(^|[_\W])({_NUMBERED})$", re.IGNORECASE)
 # What pandas and R call the numbers of rows that a file got for its index.
