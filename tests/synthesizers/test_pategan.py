@@ -115,7 +115,20 @@ class TestSmall:
     def test_few_rows_and_more_teachers_than_these(self, n: int) -> None:
         pytest.importorskip("torch")
 
-        assert len(method().fit(table(10).head(n), SCHEMA).sample(50, seed=0)) == 50
+        release = method().fit(table(10).head(n), SCHEMA)
+
+        made = release.sample(50, seed=0)
+        assert len(made) == 50
+        assert (made.nunique() > 1).all()
+
+    @pytest.mark.thorough
+    def test_no_rows_at_all_and_no_budget(self) -> None:
+        pytest.importorskip("torch")
+
+        release = method(epsilon=math.inf).fit(table(10).head(0), SCHEMA)
+
+        assert (release.sample(50, seed=0).nunique() > 1).all()
+        assert len(release.sample(seed=0)) == 1
 
     @pytest.mark.thorough
     def test_one_column(self) -> None:

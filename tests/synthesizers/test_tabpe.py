@@ -51,6 +51,17 @@ def test_rows_keep_dependences_of_numbers_and_those_that_no_pair_shows(epsilon: 
 
 
 @pytest.mark.thorough
+def test_rows_for_no_records_are_not_one_again_and_again() -> None:
+    release = method(epsilon=math.inf).fit(table(0), SCHEMA)
+
+    made = release.sample(200, seed=0)
+
+    labels = ["x", "y", "parity"]
+    assert len(made[labels].drop_duplicates()) == 8
+    assert len(release.sample(seed=0)) == 1
+
+
+@pytest.mark.thorough
 def test_the_statement_has_votes_that_cost_the_whole_budget() -> None:
     even = st.Preprocessing(discretizer="uniform")
     privacy = method(bins=10, preprocessing=even).fit(table(500), SCHEMA).privacy

@@ -25,7 +25,8 @@ _LEAST_ASKED, _MOST_ASKED = 16, 2000
 _ALL_COMPARED = 3
 """Of so many rounds one compares rows in all columns, so that dependence of many is seen too."""
 _FIRST_CHANGE, _LAST_CHANGE, _FALL = 0.5, 0.01, 0.2
-_MOST_ROWS = 1_000_000
+_FEWEST_ROWS, _MOST_ROWS = 1000, 1_000_000
+"""Of a release, which has as many rows as there are records otherwise: a few rows hold less than their weights say."""
 
 # Measured on one processor.
 _SECONDS_PER_COMPARISON = 3.3e-9
@@ -158,12 +159,17 @@ class EvolutionLearner:
             population, ballot = population.told(nearness, asked, votes.values / total, votes.sigma / total)
             ballots.append(ballot)
             is_last = r == evolution.rounds - 1
-            n = round(min(total, _MOST_ROWS)) if is_last else evolution.candidates
+            n = self._last_rows(total) if is_last else evolution.candidates
             population = population.next(ballots, shares, n, evolution.change(r), rng)
         progress(_vote(evolution.rounds - 1), 1.0)
         rows = population.rows
         followed = drawn_again(rows, raked(np.ones(rows.n_rows), rows, shares), rows.n_rows, self.seed)
         return start.restored(EvolvedRows.of(followed, total)), None
+
+    def _last_rows(self, total: float) -> int:
+        """Return the number of rows of the release."""
+        fewest = min(_FEWEST_ROWS, self.evolution.candidates)
+        return round(min(max(total, fewest), _MOST_ROWS))
 
     def _in_time(self, domain: Domain, n_rows: int) -> Evolution:
         """Return the evolution with as many rounds as the limit of time lets, by public and released numbers alone."""

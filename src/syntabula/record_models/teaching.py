@@ -290,8 +290,13 @@ class TeachingLearner:
             student = Student(agreement, asked, votes, council.teachers)
             weights = raked(odds(student.likely(rows), teaching.strength), rows, shares)
             is_last = r == teaching.rounds - 1
-            # The last generator says how many records there are.
-            followed = drawn_again(rows, weights, total if is_last else teaching.rows, self.seed + r)
+            # The last generator says how many records there are, and would draw fewer rows than teachers again and again.
+            follows = not is_last or total >= _LEAST_TEACHERS
+            n = total if is_last and follows else teaching.rows
+            followed = drawn_again(rows, weights, n, self.seed + r)
+            if not follows:
+                model, diverged = EvolvedRows.of(followed, total), False
+                break
             made = self._generator(domain, one_way, followed, self._within(progress, r), r)
             diverged = made is None or is_astray(made, shares, weighed=weighed)
             # The rows hold all that was paid for so far.
