@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from syntabula.cli.request import read_options
+from syntabula.cli.request import Request, read_options
 from syntabula.errors import ArgumentError
 
 pytest.importorskip("optuna", reason="the extra tune is not installed")
@@ -29,7 +29,8 @@ class TestTune:
         assert ran.code == 0, ran.err
         assert "mst: 2 sets of options tried" in ran.out
         assert "no privacy guarantee covers the choice" in ran.err
-        assert "`syntabula synth people.csv --options best.yaml -o synthetic.csv` fits with them" in ran.err
+        fit = "`syntabula synth people.csv --options best.yaml --schema schema.yaml -o synthetic.csv` fits with them"
+        assert fit in ran.err
         assert (space / "search.png").read_bytes()[:4] == b"\x89PNG"
         made = run("synth", "people.csv", "-s", "schema.yaml", "--options", "best.yaml", "-o", "made.csv")
         assert made.code == 0, made.err
@@ -49,6 +50,19 @@ class TestTune:
         assert written | {"bins": 8} == {"max_rounds": 2, "max_model_mb": 20, "bins": 8}
         planned = run("plan", "people.csv", "-s", "schema.yaml", "--options", "best.yaml")
         assert planned.code == 0, planned.err
+
+    def test_the_command_that_fits_says_of_the_table_what_was_said_of_it(self, space, run):
+        (space / "noise.yaml").write_text("records_per_noise: [1.0]\n")
+        words = (*TUNE[:-2], "--finalists", 0, "--bins", 9, "--discretizer", "uniform")
+
+        fixed = run(*words, "--space", "noise.yaml", "--out", "fixed.yaml")
+
+        assert "--options fixed.yaml --schema schema.yaml --bins 9 --discretizer uniform -o" in fixed.err
+
+    def test_what_the_file_of_options_holds_is_not_said_again(self):
+        request = Request(bins="9", within="even", observed=True)
+
+        assert request.words_of_table(but=["bins"]) == ["--within", "even", "--observed-domain"]
 
     def test_the_options_of_a_pair_name_both_parts(self, space, run):
         words = (

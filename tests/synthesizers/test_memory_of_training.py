@@ -143,3 +143,17 @@ class TestRows:
 
         with fails_after(0, Drawing, "chances", ON_A_GPU), pytest.raises(type(ON_A_GPU)):
             is_astray(model, {})
+
+
+class TestWhatToLower:
+    def test_an_option_beyond_the_usual_is_named_with_the_batch(self) -> None:
+        large = st.TVAE(epsilon=math.inf, seed=0, memory_mb=50.0).with_options(units=2048)
+
+        with pytest.raises(ResourceError, match=r"lower units, which is 2,048, or batch, which is 500, or raise"):
+            large.fit(table(), SCHEMA)
+
+    def test_teachers_are_named_where_they_take_the_memory(self) -> None:
+        many = st.PATEGAN(epsilon=1.0, seed=0, memory_mb=2000.0).with_options(teachers=1_000_000)
+
+        with pytest.raises(ResourceError, match=r"lower teachers, which is 1,000,000, or raise memory_mb"):
+            many.fit(table(), SCHEMA)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
 
 DEFAULT_METHOD = "auto"
+
+_OF_TABLES = {
+    "schema_file": "--schema",
+    "encoding": "--encoding",
+    "bins": "--bins",
+    "discretizer": "--discretizer",
+    "within": "--within",
+    "atoms": "--atoms",
+    "preprocessing_share": "--preprocessing-share",
+}
+"""What is said of a table, and of how it is prepared, which no file of options holds."""
 
 
 def selector_and_model(method: str | None, selector: str | None, model: str | None) -> tuple[str, str] | None:
@@ -180,6 +191,16 @@ class Request:
         """Return the options of the method that were given, by a file and one by one."""
         filed = {} if self.options_file is None else read_options(self.options_file, "--options")
         return {**filed.get("options", {}), **self._named_options()}
+
+    def words_of_table(self, but: Collection[str] = ()) -> list[str]:
+        """Return the words of a command that say the same of the table and its preparation.
+
+        Args:
+            but: Fields that are said elsewhere.
+        """
+        given = {flag: getattr(self, name) for name, flag in _OF_TABLES.items() if name not in but}
+        words = [str(word) for pair in given.items() if pair[1] is not None for word in pair]
+        return [*words, "--observed-domain"] if self.observed else words
 
     def _named_options(self) -> dict[str, Any]:
         options = named_values(self.method_options or (), "--option", "max_rounds=20")

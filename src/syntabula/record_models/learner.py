@@ -29,7 +29,7 @@ from syntabula.record_models.noisy_loop import NoisyTraining, PaidTraining
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.representation import one_way_counts
 from syntabula.record_models.too_short import raised, steps_within, warn_if_few
-from syntabula.record_models.training_memory import SMALLER
+from syntabula.record_models.training_memory import SMALLER, to_lower
 
 ONE_WAY = "measure one-way marginals"
 
@@ -102,7 +102,7 @@ class RecordLearner:
         cells = sum(domain.sizes)
         # With a budget the number of records that a step takes is paid for, and they are taken a few at a time.
         batch = 1 if self.is_private else self.training.batch
-        remedy = f"lower batch, which is {batch:,}" if batch > 1 else ""
+        remedy = to_lower(self.model, batch)
         with memory_for("try a step of training", SMALLER):
             cost = self._cost(domain, n_rows)
         if times_are_asked():

@@ -229,10 +229,15 @@ class TeachingLearner:
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         teaching, cells = self.teaching, sum(domain.sizes)
-        labels = min(teaching.labels, teaching.rows)
+        labels, teachers = min(teaching.labels, teaching.rows), teaching.teachers_for(n_rows)
         trained = self.model.training_cost(domain, max(n_rows, teaching.rows), self._round)
         # Products of rows, the student's kernel, what each row has in common with each teacher, records by teacher.
-        numbers = labels * (3 * max(labels, 4096) + teaching.teachers_for(n_rows)) + n_rows * len(domain)
+        of_rows, remedy = 3 * max(labels, 4096), ""
+        if teachers > of_rows:
+            remedy = f"lower teachers, which is {teachers:,}"
+        elif labels > _LEAST_LABELS:
+            remedy = f"lower labels, which is {labels:,}"
+        numbers = labels * (of_rows + teachers) + n_rows * len(domain)
         cost = FitCost(trained.memory_mb + numbers * 8 / 2**20, trained.seconds)
         compared = labels * (n_rows + 2.0 * teaching.rows) * _SECONDS_PER_COMPARISON
         return [
@@ -243,7 +248,7 @@ class TeachingLearner:
                     share=teaching.round_share,
                     noisy_cells=labels,
                     cost=cost,
-                    remedy=f"lower labels, which is {labels:,}" if labels > _LEAST_LABELS else "",
+                    remedy=remedy,
                     work_seconds=compared + labels**3 * _SECONDS_PER_SOLVED,
                 )
                 for r in range(teaching.rounds)

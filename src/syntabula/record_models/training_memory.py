@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from typing import Any
 
 from syntabula._memory import available_bytes, memory_for, table_mb
 from syntabula.errors import ResourceError
 
 SMALLER = "lower the options that make the model or its batch large, such as units, states, features or batch"
+
+_LARGE = ("units", "layers", "embedding", "states", "draws")
+
+
+def to_lower(model: Any, batch: int) -> str:
+    """Return what the user can lower for a training to take less memory, each with its value; empty if nothing.
+
+    Args:
+        model: A dataclass; of its options those count that are larger than usual.
+        batch: Records in a batch; 1 if it cannot be lowered.
+    """
+    usual = {option.name: option.default for option in fields(model) if option.name in _LARGE}
+    large = {
+        name: value
+        for name, default in usual.items()
+        if isinstance(value := getattr(model, name), int) and (default is None or value > default)
+    }
+    each = large | ({"batch": batch} if batch > 1 else {})
+    return "lower " + ", or ".join(f"{name}, which is {value:,}" for name, value in each.items()) if each else ""
 
 
 def require_room(numbers: int, device: Any) -> None:

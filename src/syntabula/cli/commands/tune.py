@@ -189,7 +189,8 @@ def tune(
     if out is None and found.options:
         console.note("--out FILE.yaml writes these options for `syntabula synth --options`")
     elif out is not None and out.suffix.lower() != ".json":
-        fit = f"syntabula synth {quoted(str(table))} --options {quoted(str(out))} -o synthetic.csv"
+        words = ["synth", str(table), "--options", str(out), *request.words_of_table(but=found.options)]
+        fit = " ".join(["syntabula", *map(quoted, words), "-o", "synthetic.csv"])
         console.note(f"`{fit}` fits with them, at the --epsilon that you give there")
 
 
