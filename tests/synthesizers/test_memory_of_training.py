@@ -149,7 +149,9 @@ class TestWhatToLower:
     def test_an_option_beyond_the_usual_is_named_with_the_batch(self) -> None:
         large = st.TVAE(epsilon=math.inf, seed=0, memory_mb=50.0).with_options(units=2048)
 
-        with pytest.raises(ResourceError, match=r"lower units, which is 2,048, or batch, which is 500, or raise"):
+        with pytest.raises(
+            ResourceError, match=r"lower units, which is 2,048, or batch, which is 500, or raise"
+        ):
             large.fit(table(), SCHEMA)
 
     def test_teachers_are_named_where_they_take_the_memory(self) -> None:

@@ -290,11 +290,13 @@ def test_a_limit_of_time_that_leaves_next_to_no_steps_is_told_before_anything_is
     hurried = method(training=replace(QUICK, seconds=1e-6), journal=tmp_path / "j")
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", "seconds is 1e-06, .* 1 step of 300 on a table of 1 row")
+        warnings.filterwarnings("error", "seconds is 1e-06, .* 1 step of 300 on a table of")
         with pytest.raises(TrainingWarning, match=r"for the whole budget\. All steps .* or take method aim$"):
             hurried.fit(table(400), SCHEMA)
 
         assert not (tmp_path / "j").exists()
+        with pytest.raises(TrainingWarning, match=r"1 step of 300 on a table of 5,000 rows"):
+            hurried.plan(SCHEMA, 5000)
         # What a resumed run pays for was settled before.
         resumed = replace(hurried, resume=True)
         resumed.learner.try_parts(lambda: Domain(("x",), (3,)), resumed.whole_budget, memory_mb=1000.0)

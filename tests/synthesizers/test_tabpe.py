@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,8 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import ArgumentError, ResourceError
+from syntabula.errors import ArgumentError, ResourceError, TrainingWarning
+from syntabula.marginals.domain import Domain
 from syntabula.record_models.evolution import Evolution
 
 SCHEMA = st.Schema(
@@ -105,7 +109,26 @@ def test_a_limit_of_seconds_leaves_rounds_out_before_any_is_paid_for() -> None:
     assert steps[0]["share"] == pytest.approx(3 / 5 / len(steps))
     assert 4.9 < privacy.epsilon_spent <= 5.0
     assert len(limited.plan(SCHEMA, 500).steps) == 5
-    assert len(whole.with_options(seconds=1e-9).plan(SCHEMA, 500).steps) == 2
+    with pytest.warns(TrainingWarning, match="1 round of 12"):
+        assert len(whole.with_options(seconds=1e-9).plan(SCHEMA, 500).steps) == 2
+
+
+def test_a_limit_of_seconds_for_next_to_no_rounds_is_told_before_anything_is_paid(tmp_path: Path) -> None:
+    hurried = method(journal=tmp_path / "j").with_options(seconds=1e-6)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(
+            TrainingWarning, match=r"1 round of 12 on a table of 1 row.* All rounds take about"
+        ):
+            hurried.fit(table(100), SCHEMA)
+        assert not (tmp_path / "j").exists()
+        with pytest.raises(TrainingWarning, match=r"1 round of 12 on a table of 5,000 rows"):
+            hurried.plan(SCHEMA, 5000)
+        # What a resumed run pays for was settled before, and without a budget nothing is paid.
+        resumed = replace(hurried, resume=True)
+        resumed.learner.try_parts(lambda: Domain(("x",), (3,)), resumed.whole_budget, memory_mb=1000.0)
+        replace(hurried, epsilon=math.inf).plan(SCHEMA, 5000)
 
 
 def test_a_population_too_large_for_the_memory_says_what_to_lower() -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from syntabula._arguments import count, normalise, positive, refusal, share
-from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula._planning import FitCost, PlannedStep, Progress, times_are_asked
 from syntabula._spaces import Range, tunable
 from syntabula.marginals.domain import Domain
 from syntabula.models.base import Model
+from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.statement_facts import MethodChoice
 from syntabula.record_models.generated_rows import code_shares, drawn_again, independent_rows, raked
@@ -20,6 +21,7 @@ from syntabula.record_models.learner import ONE_WAY
 from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.population import Ballot, ComparedColumns, EvolvedRows, Population, nearness_of
 from syntabula.record_models.representation import column_lookups, one_way_counts
+from syntabula.record_models.too_short import warn_if_few
 
 _LEAST_ASKED, _MOST_ASKED = 16, 2000
 _ALL_COMPARED = 3
@@ -100,11 +102,13 @@ class EvolutionLearner:
         evolution: How.
         seed: Of all that is drawn. No privacy rests on it.
         is_noisy: Whether there is a budget; without one the plan knows that as many rows are asked about as can be.
+        is_resumed: Whether an interrupted run may have paid for votes.
     """
 
     evolution: Evolution = field(default_factory=Evolution)
     seed: int = 0
     is_noisy: bool = True
+    is_resumed: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.evolution, Evolution):
@@ -118,6 +122,8 @@ class EvolutionLearner:
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         evolution, cells = self._in_time(domain, n_rows), sum(domain.sizes)
+        if times_are_asked():
+            self._tell_of_few_rounds(evolution, domain, n_rows)
         rows, asked = max(n_rows, evolution.candidates), min(_MOST_ASKED, evolution.candidates)
         # Codes and choices of the population and its successor, and some records compared with all rows asked.
         numbers = rows * (3 * len(domain) + 2 * evolution.rounds) + 4096 * (3 * asked + 2 * cells)
@@ -134,6 +140,20 @@ class EvolutionLearner:
                 for r in range(evolution.rounds)
             ),
         ]
+
+    def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
+        """Warn of a limit of time that leaves next to no rounds even for the smallest table."""
+        del budget, memory_mb  # this learner has the one, and what is made up takes little of the other
+        if self.evolution.seconds is not None and not self.is_resumed:
+            columns = domain()
+            self._tell_of_few_rounds(self._in_time(columns, 1), columns, 1)
+
+    def _tell_of_few_rounds(self, held: Evolution, domain: Domain, n_rows: int) -> None:
+        """Warn of a limit of time that leaves next to no rounds, though all of the budget is spent."""
+        whole, seconds = self.evolution, self.evolution.seconds
+        if self.is_noisy and seconds is not None:
+            taken = sum(self._seconds_of(r, domain, n_rows) for r in range(whole.rounds))
+            warn_if_few(held.rounds, whole.rounds, seconds, taken, planned_rows=n_rows, unit="round")
 
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress

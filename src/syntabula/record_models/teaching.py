@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syntabula._arguments import count, normalise, positive, refusal, share
 from syntabula._memory import memory_for
-from syntabula._planning import FitCost, PlannedStep, Progress
+from syntabula._planning import FitCost, PlannedStep, Progress, times_are_asked
 from syntabula._spaces import Range, tunable
 from syntabula._threads import one_thread_for_products
 from syntabula.errors import TrainingError
@@ -190,6 +190,7 @@ class TeachingLearner:
         model: The generator. It is trained on generated rows alone, never on records.
         training: How; its seconds are those of all rounds together, the votes' own aside.
         seed: Of all that is drawn in training. No privacy rests on it.
+        is_noisy: Whether there is a budget.
         is_resumed: Whether an interrupted run may have paid for votes.
 
     Raises:
@@ -200,6 +201,7 @@ class TeachingLearner:
     model: RecordModel
     training: Training
     seed: int = 0
+    is_noisy: bool = True
     is_resumed: bool = False
 
     def __post_init__(self) -> None:
@@ -229,6 +231,8 @@ class TeachingLearner:
     def plan(self, domain: Domain, n_rows: int) -> Sequence[PlannedStep]:
         """Say what each step will cost."""
         teaching, cells = self.teaching, sum(domain.sizes)
+        if times_are_asked():
+            self._tell_of_few_steps(domain, n_rows)
         labels, teachers = min(teaching.labels, teaching.rows), teaching.teachers_for(n_rows)
         trained = self.model.training_cost(domain, max(n_rows, teaching.rows), self._round)
         # Products of rows, the student's kernel, what each row has in common with each teacher, records by teacher.
@@ -257,15 +261,20 @@ class TeachingLearner:
 
     def try_parts(self, domain: Callable[[], Domain], budget: Budget, *, memory_mb: float) -> None:
         """Warn of a limit of time that leaves next to no steps of the generators, though all votes are paid for."""
-        del memory_mb  # what is made up takes little
+        del budget, memory_mb  # this learner has the one, and what is made up takes little of the other
+        if self.training.seconds is not None and not self.is_resumed:
+            self._tell_of_few_steps(domain(), 1)
+
+    def _tell_of_few_steps(self, domain: Domain, n_rows: int) -> None:
+        """Warn of such a limit, as a table of so many rows meets it."""
         seconds, rounds = self.training.seconds, self.teaching.rounds
-        if seconds is None or self.is_resumed or budget.currency == "none" or not len(columns := domain()):
+        if seconds is None or not self.is_noisy or not len(domain):
             return
         with memory_for("try a step of training", SMALLER):
             unlimited = replace(self.training, seconds=None)
-            whole = rounds * self.model.training_cost(columns, self.teaching.rows, unlimited).seconds
+            whole = rounds * self.model.training_cost(domain, self.teaching.rows, unlimited).seconds
         wanted = rounds * self.training.steps_for(self.teaching.rows)
-        warn_if_few(steps_within(wanted, seconds, whole), wanted, seconds, whole, planned_rows=1)
+        warn_if_few(steps_within(wanted, seconds, whole), wanted, seconds, whole, planned_rows=n_rows)
 
     @one_thread_for_products()
     def learn(

@@ -30,7 +30,13 @@ def steps_within(wanted: int, seconds: float, whole: float) -> int:
 
 
 def warn_if_few(
-    steps: int, wanted: int, seconds: float, whole: float, *, planned_rows: int | None = None
+    steps: int,
+    wanted: int,
+    seconds: float,
+    whole: float,
+    *,
+    planned_rows: int | None = None,
+    unit: str = "step",
 ) -> None:
     """Warn of a training with a budget that a limit of time leaves next to nothing of, though all of its budget is spent.
 
@@ -40,10 +46,11 @@ def warn_if_few(
         seconds: The limit.
         whole: How long those would take by the trial.
         planned_rows: Of the table by which that is planned, before anything is paid; None once it is.
+        unit: What a step is called.
     """
     if steps >= wanted * _FEW_STEPS:
         return
-    several = "1 step" if steps == 1 else f"{steps:,} steps"
+    several = f"1 {unit}" if steps == 1 else f"{steps:,} {unit}s"
     of, holds = (
         f"takes {several} of {wanted:,}",
         "holds little beside one-way marginals; the whole budget is spent",
@@ -55,7 +62,7 @@ def warn_if_few(
         holds, again = "would hold little beside one-way marginals, for the whole budget", ""
     warn_caller(
         TrainingWarning(
-            f"seconds is {seconds:g}, for which the training {of}, so that the release {holds}. All steps take about "
+            f"seconds is {seconds:g}, for which the training {of}, so that the release {holds}. All {unit}s take about "
             f"{whole:,.0f} s on this machine: raise seconds, or take method aim{again}"
         )
     )

@@ -21,14 +21,16 @@ def to_lower(model: Any, batch: int) -> str:
         model: A dataclass; of its options those count that are larger than usual.
         batch: Records in a batch; 1 if it cannot be lowered.
     """
-    usual = {option.name: option.default for option in fields(model) if option.name in _LARGE}
+    usual: dict[str, Any] = {option.name: option.default for option in fields(model) if option.name in _LARGE}
     large = {
         name: value
         for name, default in usual.items()
         if isinstance(value := getattr(model, name), int) and (default is None or value > default)
     }
     each = large | ({"batch": batch} if batch > 1 else {})
-    return "lower " + ", or ".join(f"{name}, which is {value:,}" for name, value in each.items()) if each else ""
+    return (
+        "lower " + ", or ".join(f"{name}, which is {value:,}" for name, value in each.items()) if each else ""
+    )
 
 
 def require_room(numbers: int, device: Any) -> None:

@@ -71,5 +71,6 @@ class PATEGAN(RecordTrained):
             model=self.model,
             training=self.training,
             seed=self.seed or 0,
+            is_noisy=self.allowed_budget.currency != "none",
             is_resumed=self.resume,
         )

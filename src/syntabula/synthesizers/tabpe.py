@@ -69,4 +69,6 @@ class TabPE(FromRecords):
     def learner(self) -> Learner:
         """The votes, and the rows that follow them."""
         is_noisy = self.allowed_budget.currency != "none"
-        return EvolutionLearner(evolution=self.evolution, seed=self.seed or 0, is_noisy=is_noisy)
+        return EvolutionLearner(
+            evolution=self.evolution, seed=self.seed or 0, is_noisy=is_noisy, is_resumed=self.resume
+        )
