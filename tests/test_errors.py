@@ -34,7 +34,7 @@ def table(n: int = 60) -> pd.DataFrame:
 
 
 def fitted(budget: st.Budget | None = None) -> st.Release:
-    return st.PrivSyn(epsilon=5.0, delta=1e-5, budget=budget, seed=1, bins=8).fit(table(), SCHEMA)
+    return st.PrivSyn(budget=budget or st.Budget(5.0, 1e-5), seed=1, bins=8).fit(table(), SCHEMA)
 
 
 def with_a_stranger() -> pd.DataFrame:

@@ -248,6 +248,7 @@ SCHEMA = st.Schema(
 def private(kind: str, **options: Any) -> Any:
     """Return a method with a budget, whose noise is seeded; bins cost nothing."""
     case = PRIVATE_CASES[kind]
-    usual = {"epsilon": 5.0, "seed": 3, "bins": 12, "model": case.model, **(case.noisy or {})}
+    stated = {} if "budget" in options else {"epsilon": 5.0}
+    usual = {**stated, "seed": 3, "bins": 12, "model": case.model, **(case.noisy or {})}
     usual["preprocessing"] = st.Preprocessing(discretizer="uniform")
     return st.synthesizer(case.method)(**(usual | options))

@@ -83,9 +83,10 @@ def make(method: str, **options: Any) -> Any:
     """Make a small synthesizer with those of the options that it has."""
     kind = st.synthesizer(method)
     known = {f.name for f in dataclasses.fields(kind)}
-    usual = {"epsilon": 5.0, "seed": 1, "preprocessing": st.Preprocessing(discretizer="uniform")}
+    usual = {"seed": 1, "preprocessing": st.Preprocessing(discretizer="uniform")}
     asked = usual | small_parts(method) | options
-    asked["epsilon"] = epsilon_of(method, asked["epsilon"])
+    if "budget" not in asked:
+        asked["epsilon"] = epsilon_of(method, asked.get("epsilon", 5.0))
     return kind(**{k: v for k, v in asked.items() if k in known})
 
 

@@ -159,7 +159,8 @@ def cells(table: Any) -> dict[str, list[Any]]:
 
 
 def fit(method: str, table: Any, schema: st.Schema = SCHEMA, **options: Any) -> st.Release:
-    options = {"epsilon": 5.0, "seed": 1, "preprocessing": EVEN} | options
+    stated = {} if "budget" in options else {"epsilon": 5.0}
+    options = {**stated, "seed": 1, "preprocessing": EVEN} | options
     return st.synthesizer(method)(**options).fit(table, schema)
 
 

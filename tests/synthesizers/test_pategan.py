@@ -38,7 +38,8 @@ SCHEMA = st.Schema(
 
 
 def method(**options: Any) -> st.PATEGAN:
-    usual = {"epsilon": 5.0, "seed": 0, "teaching": TEACHING, "model": SMALL, "training": QUICK}
+    stated = {} if "budget" in options else {"epsilon": 5.0}
+    usual = {**stated, "seed": 0, "teaching": TEACHING, "model": SMALL, "training": QUICK}
     return st.PATEGAN(**(usual | options))
 
 

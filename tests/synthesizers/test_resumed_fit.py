@@ -97,7 +97,8 @@ class Counted(SeededNoise):
 
 def fit(case: str, journal: Path, *, noise: Any = None, **changes: Any) -> st.Release:
     method, options = METHODS[case]
-    given = {"epsilon": 4.0} | options | {"noise": noise or Counted(7)} | changes
+    stated = {} if "budget" in options | changes else {"epsilon": 4.0}
+    given = stated | options | {"noise": noise or Counted(7)} | changes
     schema = None if given.pop("undeclared", False) else given.pop("schema", SCHEMA)
     frame = given.pop("frame", None)
     return st.synthesizer(method)(journal=journal, **given).fit(table() if frame is None else frame, schema)

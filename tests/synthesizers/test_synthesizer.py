@@ -192,4 +192,9 @@ def test_another_epsilon_makes_another_budget() -> None:
         assert method.whole_budget == st.Budget(epsilon=0.5, delta=1e-5)
         assert method.plan(st.Schema({"x": st.Numeric(0, 9, integer=True)})).budget == method.whole_budget
     # A budget that is given holds whatever epsilon is.
-    assert replace(st.MST(budget=st.Budget.zcdp(0.1, 1e-6)), epsilon=0.5).whole_budget.currency == "rho"
+    stated = st.MST(budget=st.Budget.zcdp(0.1, 1e-6))
+    with pytest.raises(ArgumentError, match="give epsilon and delta, or budget, not both"):
+        replace(stated, epsilon=0.5)
+    with pytest.raises(ArgumentError, match="give epsilon and delta, or budget, not both"):
+        st.AIM(delta=1e-9, budget=st.Budget.pure(0.5))
+    assert replace(stated, budget=None, epsilon=0.5).whole_budget == st.Budget(epsilon=0.5, delta=1e-5)

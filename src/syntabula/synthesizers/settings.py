@@ -112,8 +112,8 @@ class Settings(ABC):
     """What plans and fits know of a method: its settings, and the learner that they make.
 
     Attributes:
-        epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Ignored if `budget` is given,
-            also where `dataclasses.replace` changes it.
+        epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Left as it is where `budget` is given;
+            `dataclasses.replace` changes it beside `budget=None`.
         delta: Probability with which the epsilon bound may fail; choose it well below 1 / the number of records.
         budget: The budget as an object: approximate, zCDP or pure; None for that of `epsilon` and `delta`.
         bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
@@ -177,6 +177,10 @@ class Settings(ABC):
         whole = Budget(epsilon=self.epsilon, delta=self.delta) if self.budget is None else self.budget
         if not isinstance(whole, Budget):
             raise refusal("budget", "a syntabula.Budget, or None to use epsilon and delta", self.budget)
+        if self.budget is not None and (self.epsilon, self.delta) != (Settings.epsilon, Settings.delta):
+            raise ArgumentError(
+                "give epsilon and delta, or budget, not both: it is not clear which may be spent"
+            )
         # No field, so that `dataclasses.replace` with another epsilon makes another budget.
         object.__setattr__(self, "_whole_budget", whole)
         normalise(

@@ -29,6 +29,7 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.noise import number_of_trials
 from syntabula.synthesizers.fitting import Judging, fit
+from syntabula.synthesizers.settings import Settings
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
@@ -131,7 +132,9 @@ def tune_privately(
                 report("fit one of the trials", 0.0)
             values = {name: drawn(of, rng) for name, of in tried.items()}
             seed = None if given.seed is None else int(rng.integers(_RANDOM_BITS))
-            alone = replace(given, budget=every, seed=seed, progress=None)
+            # A budget stands beside no other epsilon and delta than the usual ones.
+            usual = replace(given, epsilon=Settings.epsilon, delta=Settings.delta, budget=every)
+            alone = replace(usual, seed=seed, progress=None)
             try:
                 trial = with_values(alone, values, 0)
                 release = fit(trial, table, declared, strict=False, judging=scored.judging(of_score, rng))

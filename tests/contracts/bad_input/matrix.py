@@ -53,7 +53,8 @@ def base(n: int = 60) -> tuple[pd.DataFrame, st.Schema]:
 
 
 def fit(frame, schema=None, **options) -> st.Release:
-    options = {"epsilon": 5.0, "delta": 1e-5, "seed": 1, "bins": 16} | options
+    stated = {} if "budget" in options else {"epsilon": 5.0}
+    options = {**stated, "seed": 1, "bins": 16} | options
     method = options.pop("method", st.MST)
     strict = options.pop("strict", False)
     return method(**options).fit(frame, schema, strict=strict)
