@@ -95,7 +95,7 @@ class TestInFlags:
             ("use Budget.none() (--epsilon inf)", "use --epsilon inf"),
             ("where the seed is, nobody cares", "where the seed is, nobody cares"),
             # An option of methods, which `synth` takes as --option seconds=3.
-            ("seconds is 3, for which the training", "seconds is 3, for which the training"),
+            ("seconds is 3, which leaves 1 step", "seconds is 3, which leaves 1 step"),
         ]
         for said, shown in cases:
             assert in_flags(said) == shown

@@ -60,9 +60,23 @@ class TestTune:
         assert "--options fixed.yaml --schema schema.yaml --bins 9 --discretizer uniform -o" in fixed.err
 
     def test_what_the_file_of_options_holds_is_not_said_again(self):
-        request = Request(bins="9", within="even", observed=True)
+        request = Request(
+            bins="9", within="even", observed=True, encoding="cp1252", atoms="found", preprocessing_share=0.2
+        )
 
-        assert request.words_of_table(but=["bins"]) == ["--within", "even", "--observed-domain"]
+        words = "--encoding cp1252 --within even --atoms found --preprocessing-share 0.2 --observed-domain"
+        assert request.words_of_table(but=["bins"]) == words.split()
+
+    def test_the_command_line_wins_over_a_file_of_options(self, folder):
+        file = folder / "filed.yaml"
+        file.write_text("method: mst\noptions: {bins: 20, discretizer: uniform, within: even}\n")
+
+        request = Request(options_file=file, bins="9", discretizer="privtree")
+
+        assert request.options_given() == {"within": "even"}
+        made = request.synthesizer()
+        assert made.bins == 9
+        assert (made.preprocessing.discretizer, made.preprocessing.within) == ("privtree", "even")
 
     def test_the_options_of_a_pair_name_both_parts(self, space, run):
         words = (

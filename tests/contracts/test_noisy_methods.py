@@ -136,8 +136,8 @@ def test_a_limit_of_time_that_leaves_next_to_no_steps_is_told(
     require_library(kind)
     each_step_takes(1.0, limited(kind, 3.0), monkeypatch)
 
-    before = r"takes about 3 steps of 200 on a table of 1 row"
-    after = r"takes 3 steps of 200, .* All steps take about 200 s .* raise seconds"
+    before = r"leaves about 3 steps of 200 on a table of 1 row"
+    after = r"leaves 3 steps of 200, .* All steps take about 200 s: raise seconds"
     with pytest.warns(TrainingWarning, match=before), pytest.warns(TrainingWarning, match=after):
         limited(kind, 3.0).fit(table(400), SCHEMA)
     # A warning would be an error.
@@ -153,12 +153,12 @@ def test_a_limit_of_time_that_is_too_short_for_any_table_is_told_before_anything
     each_step_takes(1.0, method, monkeypatch)
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", "seconds is 3, .* takes about 3 steps of 200 on a table of 1 row,")
+        warnings.filterwarnings("error", "seconds is 3, .* leaves about 3 steps of 200 on a table of 1 row,")
         with pytest.raises(TrainingWarning, match=r"for the whole budget\. All steps .* or take method aim$"):
             replace(method, journal=tmp_path / "j").fit(table(400), SCHEMA)
 
     assert not (tmp_path / "j").exists()
-    with pytest.warns(TrainingWarning, match="takes about 3 steps of 200 on a table of 5,000 rows"):
+    with pytest.warns(TrainingWarning, match="leaves about 3 steps of 200 on a table of 5,000 rows"):
         method.plan(SCHEMA, 5_000)
 
 

@@ -20,7 +20,8 @@ from syntabula.privacy.training import records
 from syntabula.record_models import loop
 from syntabula.record_models.any_order_sampling import Drawing
 from syntabula.record_models.astray import is_astray
-from syntabula.record_models.training_memory import training_memory
+from syntabula.record_models.tabular_diffusion import TabularDiffusion
+from syntabula.record_models.training_memory import to_lower, training_memory
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore::syntabula.errors.SyntabulaWarning")
@@ -159,3 +160,13 @@ class TestWhatToLower:
 
         with pytest.raises(ResourceError, match=r"lower teachers, which is 1,000,000, or raise memory_mb"):
             many.fit(table(), SCHEMA)
+
+    def test_the_generator_of_teachers_is_named_where_it_is_large(self) -> None:
+        large = st.PATEGAN(epsilon=1.0, seed=0, memory_mb=100.0).with_options(units=2048)
+
+        with pytest.raises(ResourceError, match=r"lower units, which is 2,048, or raise memory_mb"):
+            large.fit(table(), SCHEMA)
+
+    def test_what_is_small_is_not_named(self) -> None:
+        assert to_lower(TabularDiffusion(units=16, layers=1), 300) == "lower batch, which is 300"
+        assert to_lower(object()) == ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 import pickle
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -192,9 +193,31 @@ def test_another_epsilon_makes_another_budget() -> None:
         assert method.whole_budget == st.Budget(epsilon=0.5, delta=1e-5)
         assert method.plan(st.Schema({"x": st.Numeric(0, 9, integer=True)})).budget == method.whole_budget
     # A budget that is given holds whatever epsilon is.
-    stated = st.MST(budget=st.Budget.zcdp(0.1, 1e-6))
-    with pytest.raises(ArgumentError, match="give epsilon and delta, or budget, not both"):
-        replace(stated, epsilon=0.5)
-    with pytest.raises(ArgumentError, match="give epsilon and delta, or budget, not both"):
-        st.AIM(delta=1e-9, budget=st.Budget.pure(0.5))
-    assert replace(stated, budget=None, epsilon=0.5).whole_budget == st.Budget(epsilon=0.5, delta=1e-5)
+
+
+class TestStatedBudget:
+    def test_another_epsilon_or_delta_beside_a_budget_is_refused(self) -> None:
+        stated = st.MST(budget=st.Budget.zcdp(0.1, 1e-6))
+
+        with pytest.raises(
+            ArgumentError, match=r"give epsilon and delta, or budget, not both.*budget=None beside"
+        ):
+            replace(stated, epsilon=0.5)
+        with pytest.raises(ArgumentError, match=r"not both.*delta=1e-05 beside another budget"):
+            st.AIM(delta=1e-9, budget=st.Budget.pure(0.5))
+        with pytest.raises(ArgumentError, match="not both"):
+            st.AIM(epsilon=np.array([1.0, 2.0]), budget=st.Budget.pure(0.5))  # type: ignore[arg-type]
+        assert replace(stated, budget=None, epsilon=0.5).whole_budget == st.Budget(epsilon=0.5, delta=1e-5)
+
+    def test_the_same_may_be_said_twice(self) -> None:
+        budget = st.Budget(5.0, 1e-6)
+
+        assert st.MST(epsilon=5.0, delta=1e-6, budget=budget).whole_budget is budget
+        assert st.MST(epsilon=math.inf, budget=st.Budget.none()).whole_budget.currency == "none"
+
+    def test_a_class_has_usual_numbers_of_its_own(self) -> None:
+        @dataclass(frozen=True, kw_only=True)
+        class WithoutPrivacy(st.GReaT):
+            epsilon: float = math.inf
+
+        assert WithoutPrivacy(budget=st.Budget.none()).whole_budget.currency == "none"

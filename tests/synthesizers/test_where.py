@@ -332,3 +332,10 @@ def test_a_frequent_number_of_any_precision_can_be_asked_for(value: float, rules
     assert release.probability({"amount": value}) == pytest.approx((amount == value).mean(), abs=0.05)
     with pytest.raises(ArgumentError, match="a single number has probability 0"):
         release.sample(1, where={"amount": 17.25})
+    for never in ("<0", ">100"):
+        with pytest.raises(ArgumentError, match="which column 'amount' never is"):
+            release.sample(1, where={"amount": never})
+    some = release.sample(50, where={"amount": ">0"}, seed=0)
+    assert (some["amount"] > 0).all()
+    none = release.sample(50, where={"amount": "<=0"}, seed=0)
+    assert (none["amount"] == 0).all()

@@ -49,7 +49,7 @@ def test_keys_are_known_though_words_are_joined():
     keys += (
         " Fallnummer BELEGNUMMER belegnr kundennr matricule siren rownames row_num ssn MRN patient_mrn nino"
     )
-    others += " lesson cumin postnummer Postnr gemeindenummer kommunenr plz summer"
+    others += " el_nino lesson cumin postnummer Postnr gemeindenummer kommunenr plz summer"
 
     assert [name for name in keys.split() if not is_key_name(name)] == []
     assert [name for name in others.split() if is_key_name(name)] == []

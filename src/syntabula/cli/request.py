@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
@@ -32,7 +32,9 @@ _OF_TABLES = {
     "atoms": "--atoms",
     "preprocessing_share": "--preprocessing-share",
 }
-"""What is said of a table, and of how it is prepared, which no file of options holds."""
+"""What is said of a table, and of how it is prepared."""
+_IN_FILES = ("bins", "discretizer", "within", "preprocessing_share")
+"""Those that a file of options may say too."""
 
 
 def selector_and_model(method: str | None, selector: str | None, model: str | None) -> tuple[str, str] | None:
@@ -182,15 +184,19 @@ class Request:
         if filed.get("options"):
             from syntabula.tuning.space import with_values
 
-            # What the command line says itself comes last, and wins.
-            method = with_values(method, {n: v for n, v in filed["options"].items() if n not in given}, 0)
+            method = with_values(method, self._not_said(filed["options"]), 0)
         plain = self._named_options()
         return method.with_options(**plain) if plain else method
 
     def options_given(self) -> dict[str, Any]:
         """Return the options of the method that were given, by a file and one by one."""
         filed = {} if self.options_file is None else read_options(self.options_file, "--options")
-        return {**filed.get("options", {}), **self._named_options()}
+        return {**self._not_said(filed.get("options", {})), **self._named_options()}
+
+    def _not_said(self, filed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a file that the command line does not say itself, which wins."""
+        said = {name for name in _IN_FILES if getattr(self, name) is not None}
+        return {name: value for name, value in filed.items() if name not in said}
 
     def words_of_table(self, but: Collection[str] = ()) -> list[str]:
         """Return the words of a command that say the same of the table and its preparation.

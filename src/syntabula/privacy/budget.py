@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-from syntabula._arguments import shown
-from syntabula.errors import BudgetError, PrivacyWarning, warn_caller
+import numpy as np
+
+from syntabula._arguments import refusal, shown
+from syntabula.errors import ArgumentError, BudgetError, PrivacyWarning, warn_caller
 from syntabula.privacy.conversion import (
     Number,
     epsilon_from_mu,
@@ -327,6 +329,30 @@ class Budget:
 
 
 NO_PRIVACY = Budget.none()
+
+
+def stated_budget(method: Any) -> Budget:
+    """Return what a method may spend, which is stated once: its budget, or that of its epsilon and delta.
+
+    Args:
+        method: An instance of a dataclass with `epsilon`, `delta` and `budget`, the last None by default.
+
+    Raises:
+        ArgumentError: If there is a budget and another epsilon or delta than the usual ones of the class.
+        BudgetError: If epsilon or delta is outside its range.
+    """
+    if method.budget is None:
+        return Budget(epsilon=method.epsilon, delta=method.delta)
+    if not isinstance(method.budget, Budget):
+        raise refusal("budget", "a syntabula.Budget, or None to use epsilon and delta", method.budget)
+    for name in ("epsilon", "delta"):
+        given, usual = getattr(method, name), getattr(type(method), name)
+        if not (np.all(given == usual) or np.all(given == getattr(method.budget, name))):
+            raise ArgumentError(
+                "give epsilon and delta, or budget, not both: it is not clear which may be spent. With "
+                f"dataclasses.replace give budget=None beside another {name}, and {name}={usual:g} beside another budget"
+            )
+    return method.budget
 
 
 def _total(epsilon: float, delta: float, currency: Currency) -> Fraction:

@@ -40,7 +40,7 @@ from syntabula.record_models.one_way import ONE_WAY_SHARE, OneWayStart
 from syntabula.record_models.population import EvolvedRows
 from syntabula.record_models.representation import ColumnLookup, column_lookups, one_way_counts
 from syntabula.record_models.too_short import steps_within, warn_if_few
-from syntabula.record_models.training_memory import SMALLER
+from syntabula.record_models.training_memory import SMALLER, to_lower
 
 _MOST_LABELS = 32
 _ROWS_AT_ONCE = 4096
@@ -120,6 +120,8 @@ class Student:
 _RECORDS_PER_TEACHER = 10
 _LEAST_TEACHERS, _MOST_TEACHERS = 50, 5000
 _LEAST_LABELS = 32
+_FEWEST_RECORDS = 50
+"""A smaller table has the rows that the student weighed in place of a generator."""
 _WAVES = 4
 
 # Measured on one processor.
@@ -236,10 +238,10 @@ class TeachingLearner:
         labels, teachers = min(teaching.labels, teaching.rows), teaching.teachers_for(n_rows)
         trained = self.model.training_cost(domain, max(n_rows, teaching.rows), self._round)
         # Products of rows, the student's kernel, what each row has in common with each teacher, records by teacher.
-        of_rows, remedy = 3 * max(labels, 4096), ""
+        of_rows, remedy = 3 * max(labels, 4096), to_lower(self.model)
         if teachers > of_rows:
             remedy = f"lower teachers, which is {teachers:,}"
-        elif labels > _LEAST_LABELS:
+        elif not remedy and labels > _LEAST_LABELS:
             remedy = f"lower labels, which is {labels:,}"
         numbers = labels * (of_rows + teachers) + n_rows * len(domain)
         cost = FitCost(trained.memory_mb + numbers * 8 / 2**20, trained.seconds)
@@ -280,7 +282,10 @@ class TeachingLearner:
     def learn(
         self, doors: Doors, *, share: Fraction, progress: Progress
     ) -> tuple[Model, MethodChoice | None]:
-        """Measure the one-way marginals, let the teachers vote round by round, and return the last generator."""
+        """Measure the one-way marginals, let the teachers vote round by round, and return the last generator.
+
+        Of a table of hardly any records the rows that the student weighed are returned.
+        """
         teaching = self.teaching
         progress(ONE_WAY, 0.0)
         start = OneWayStart.of(doors, share=share * teaching.one_way_share, step=ONE_WAY)
@@ -304,12 +309,13 @@ class TeachingLearner:
             student = Student(agreement, asked, votes, council.teachers)
             weights = raked(odds(student.likely(rows), teaching.strength), rows, shares)
             is_last = r == teaching.rounds - 1
-            # The last generator says how many records there are, and would draw fewer rows than teachers again and again.
-            follows = not is_last or total >= _LEAST_TEACHERS
+            # The last generator says how many records there are; of a few it would draw the same again and again.
+            follows = not is_last or total >= _FEWEST_RECORDS
             n = total if is_last and follows else teaching.rows
             followed = drawn_again(rows, weights, n, self.seed + r)
             if not follows:
                 model, diverged = EvolvedRows.of(followed, total), False
+                progress(_vote(r), 1.0)
                 break
             made = self._generator(domain, one_way, followed, self._within(progress, r), r)
             diverged = made is None or is_astray(made, shares, weighed=weighed)

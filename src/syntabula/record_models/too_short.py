@@ -52,18 +52,18 @@ def warn_if_few(
         return
     several = f"1 {unit}" if steps == 1 else f"{steps:,} {unit}s"
     of, holds = (
-        f"takes {several} of {wanted:,}",
+        f"leaves {several} of {wanted:,}",
         "holds little beside one-way marginals; the whole budget is spent",
     )
     again = ". Another run has to be paid for anew"
     if planned_rows is not None:
         rows = "1 row" if planned_rows == 1 else f"{planned_rows:,} rows"
-        of = f"takes about {several} of {wanted:,} on a table of {rows}"
+        of = f"leaves about {several} of {wanted:,} on a table of {rows}"
         holds, again = "would hold little beside one-way marginals, for the whole budget", ""
     warn_caller(
         TrainingWarning(
-            f"seconds is {seconds:g}, for which the training {of}, so that the release {holds}. All {unit}s take about "
-            f"{whole:,.0f} s on this machine: raise seconds, or take method aim{again}"
+            f"seconds is {seconds:g}, which {of}, so that the release {holds}. All {unit}s take about {whole:,.0f} s: "
+            f"raise seconds, or take method aim{again}"
         )
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import fields
 from typing import Any
 
 from syntabula._memory import available_bytes, memory_for, table_mb
@@ -11,21 +10,21 @@ from syntabula.errors import ResourceError
 
 SMALLER = "lower the options that make the model or its batch large, such as units, states, features or batch"
 
-_LARGE = ("units", "layers", "embedding", "states", "draws")
+_USUAL = {"units": 512, "layers": 4, "embedding": 64, "states": 256, "draws": 256}
+"""The largest values of options that a model is usually given."""
 
 
-def to_lower(model: Any, batch: int) -> str:
+def to_lower(model: object, batch: int = 1) -> str:
     """Return what the user can lower for a training to take less memory, each with its value; empty if nothing.
 
     Args:
-        model: A dataclass; of its options those count that are larger than usual.
+        model: Of its options those are named that are larger than usual.
         batch: Records in a batch; 1 if it cannot be lowered.
     """
-    usual: dict[str, Any] = {option.name: option.default for option in fields(model) if option.name in _LARGE}
     large = {
         name: value
-        for name, default in usual.items()
-        if isinstance(value := getattr(model, name), int) and (default is None or value > default)
+        for name, usual in _USUAL.items()
+        if isinstance(value := getattr(model, name, None), int) and value > usual
     }
     each = large | ({"batch": batch} if batch > 1 else {})
     return (

@@ -38,7 +38,8 @@ class PATEGAN(RecordTrained):
     dependence, so that it begins as `Independent` does.
 
     Time: the training of a generator for each round, as `plan` measures it. Any columns can be given to `sample`,
-    exactly. Choose it to compare with the literature; methods that measure marginals keep more at the same budget.
+    exactly, unless the released number of records is below 50: then the weighed rows are kept. Choose it to compare with
+    the literature; methods that measure marginals keep more at the same budget.
 
     Attributes:
         teaching: How teachers teach the student, and the student the generator.

@@ -17,7 +17,7 @@ from syntabula.errors import ArgumentError
 from syntabula.marginals.domain import Clique, Domain
 from syntabula.models.base import BoolArray, Model
 from syntabula.prepare.preprocessing import BinCount, Preprocessing, RareCategories
-from syntabula.privacy.budget import Budget
+from syntabula.privacy.budget import Budget, stated_budget
 from syntabula.privacy.doors import Doors
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.statement_facts import MethodChoice
@@ -112,8 +112,8 @@ class Settings(ABC):
     """What plans and fits know of a method: its settings, and the learner that they make.
 
     Attributes:
-        epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Left as it is where `budget` is given;
-            `dataclasses.replace` changes it beside `budget=None`.
+        epsilon: Privacy budget, with `delta`; `math.inf` switches privacy off. Both are left out where `budget` is given;
+            `dataclasses.replace` changes them beside `budget=None`.
         delta: Probability with which the epsilon bound may fail; choose it well below 1 / the number of records.
         budget: The budget as an object: approximate, zCDP or pure; None for that of `epsilon` and `delta`.
         bins: Most codes for a numeric or date column with more values than that; "auto" for Rice's rule under
@@ -174,15 +174,8 @@ class Settings(ABC):
             return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        whole = Budget(epsilon=self.epsilon, delta=self.delta) if self.budget is None else self.budget
-        if not isinstance(whole, Budget):
-            raise refusal("budget", "a syntabula.Budget, or None to use epsilon and delta", self.budget)
-        if self.budget is not None and (self.epsilon, self.delta) != (Settings.epsilon, Settings.delta):
-            raise ArgumentError(
-                "give epsilon and delta, or budget, not both: it is not clear which may be spent"
-            )
         # No field, so that `dataclasses.replace` with another epsilon makes another budget.
-        object.__setattr__(self, "_whole_budget", whole)
+        object.__setattr__(self, "_whole_budget", stated_budget(self))
         normalise(
             self,
             bins=count(2).or_word("auto"),

@@ -14,7 +14,7 @@ _ONE_WORD = re.compile(
     re.IGNORECASE,
 )
 # Numbers of persons, of firms and of telephones; hardly any other column has such a name.
-_NUMBERED = "bsn|cnpj|cpf|iban|iccid|imei|imsi|mrn|msisdn|nino|pesel|ssn"
+_NUMBERED = "bsn|cnpj|cpf|iban|iccid|imei|imsi|mrn|msisdn|(?<!el_)nino|pesel|ssn"
 _NUMBERS = re.compile(rf"(^|[_\W])({_NUMBERED})$", re.IGNORECASE)
 # What pandas and R call the numbers of rows that a file got for its index.
 _OF_ROWS = re.compile(r"Unnamed: [0-9]+|row_?(names|num)", re.IGNORECASE)

@@ -29,7 +29,6 @@ from syntabula.privacy.budget import Budget
 from syntabula.privacy.doors.tables import Curator
 from syntabula.privacy.noise import number_of_trials
 from syntabula.synthesizers.fitting import Judging, fit
-from syntabula.synthesizers.settings import Settings
 from syntabula.synthesizers.synthesizer import Synthesizer
 from syntabula.table.coding.codec import Codec
 from syntabula.table.raw import RawTable
@@ -133,7 +132,8 @@ def tune_privately(
             values = {name: drawn(of, rng) for name, of in tried.items()}
             seed = None if given.seed is None else int(rng.integers(_RANDOM_BITS))
             # A budget stands beside no other epsilon and delta than the usual ones.
-            usual = replace(given, epsilon=Settings.epsilon, delta=Settings.delta, budget=every)
+            of = type(given)
+            usual = replace(given, epsilon=of.epsilon, delta=of.delta, budget=every)
             alone = replace(usual, seed=seed, progress=None)
             try:
                 trial = with_values(alone, values, 0)

@@ -300,7 +300,8 @@ def _real_span(
 ) -> tuple[float, float]:
     lower, upper = float(column.lower), float(column.upper)
     # Compared as given, because a number may be too large for a float.
-    if (low is not None and low > upper) or (high is not None and high < lower):
+    beyond = low is not None and (low >= upper if above else low > upper)
+    if beyond or (high is not None and (high <= lower if below else high < lower)):
         raise ArgumentError(
             f"where asks for {shown(given)}, which column {name!r} never is; {_hint(name, column, given)}"
         )
@@ -310,7 +311,7 @@ def _real_span(
         least = math.nextafter(least, math.inf)
     if below and high is not None and high <= upper and least < most:
         return least, most
-    if least == most and most in frequent:
+    if least == most and most in frequent and not (above or below):
         # The bin of the upper bound is the last one, which is closed.
         return (math.nextafter(most, -math.inf) if most == upper else most), math.nextafter(most, math.inf)
     if least >= most and lower < upper:
