@@ -29,6 +29,7 @@ from syntabula.privacy.ledger import Ledger, Token
 from syntabula.privacy.mechanisms import Node, leaves_of
 from syntabula.privacy.noise import SecureNoise, SeededNoise
 from syntabula.privacy.resume import answer, fingerprint, open_ledger
+from syntabula.privacy.units import RECORD, Unit
 
 BUDGET = Budget.zcdp(1.0, 1e-5)
 EVENT = GaussianEvent(4.0, 1, 1)
@@ -327,3 +328,62 @@ def test_a_run_with_a_budget_does_not_share_the_journal_of_one_without_privacy()
 
     with pytest.raises(BudgetError, match="exact answers of an earlier run without privacy"):
         open_ledger(BUDGET, journal, FACTS, resume=False)
+
+
+class TestEarlierRunsOfAnotherPromise:
+    """A total adds up only what protects the same units by secret noise."""
+
+    PERSONS = Unit("person", 5)
+
+    def facts_of(self, unit: Unit = RECORD, noise: str = SecureNoise.name) -> dict[str, str]:
+        stated = {} if unit.column is None else {"unit": f"{unit.column}, at most {unit.rows} rows"}
+        return FACTS | {"noise": noise} | stated
+
+    def after(
+        self, unit: Unit = RECORD, noise: str = SecureNoise.name, *, asked: bool = True
+    ) -> MemoryJournal:
+        journal = MemoryJournal()
+        ledger = open_ledger(BUDGET, journal, self.facts_of(unit, noise), resume=False, unit=unit)
+        if asked:
+            ask(ledger)
+        return journal
+
+    def test_one_of_another_unit_is_refused(self) -> None:
+        for before, unit, match in (
+            (RECORD, self.PERSONS, "protects one record, where this one protects all rows with one 'person'"),
+            (self.PERSONS, RECORD, "protects all rows with one 'person', where this one protects one record"),
+            (self.PERSONS, Unit("firm, at most 2 rows", 5), "all rows with one 'person', where .* 'firm, at"),
+        ):
+            for resume in (False, True):
+                journal = self.after(before)
+                journal.record_run(self.facts_of(unit))
+                with pytest.raises(BudgetError, match=match):
+                    open_ledger(BUDGET, journal, self.facts_of(unit), resume=resume, unit=unit)
+
+    def test_other_numbers_of_rows_of_the_same_unit_add_up(self) -> None:
+        fewer = Unit("person", 2)
+        ledger = open_ledger(BUDGET, self.after(self.PERSONS), self.facts_of(fewer), resume=False, unit=fewer)
+        assert ledger.spent > 0
+
+    def test_one_with_seeded_noise_is_refused_where_this_one_is_private(self) -> None:
+        journal = self.after(noise=SeededNoise.name)
+        open_ledger(BUDGET, journal, self.facts_of(noise=SeededNoise.name), resume=False)
+
+        with pytest.raises(BudgetError, match="seeded noise, which protects nobody"):
+            open_ledger(BUDGET, journal, self.facts_of(), resume=False)
+
+    def test_one_that_asked_nothing_promised_nothing(self) -> None:
+        for journal in (
+            self.after(self.PERSONS, asked=False),
+            self.after(noise=SeededNoise.name, asked=False),
+        ):
+            ask(open_ledger(BUDGET, journal, self.facts_of(), resume=False))
+            assert open_ledger(BUDGET, journal, self.facts_of(), resume=True).replayed == 0
+
+    def test_spends_of_an_unknown_run_protect_a_record(self) -> None:
+        journal = MemoryJournal()
+        journal.record_spend("x", EVENT)
+        open_ledger(BUDGET, journal, self.facts_of(), resume=False)
+
+        with pytest.raises(BudgetError, match="protects one record"):
+            open_ledger(BUDGET, journal, self.facts_of(self.PERSONS), resume=False, unit=self.PERSONS)

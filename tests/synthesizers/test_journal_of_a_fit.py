@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import syntabula as st
-from syntabula.errors import BudgetExceededError, ReleaseFileError
+from syntabula.errors import BudgetError, BudgetExceededError, ReleaseFileError
 from syntabula.prepare import found_columns
 from syntabula.prepare.found_keys import SHAPES_SHARE
 from syntabula.privacy.events import ThresholdEvent
@@ -94,6 +94,23 @@ class TestBrokenOff:
 
         with Journal(path) as journal:
             assert Ledger(st.Budget.zcdp(1.0, 1e-5), journal).spent <= 1
+
+    @pytest.mark.parametrize(
+        ("first", "match"), [({}, "protects one record"), ({"seed": 1}, "seeded noise")], ids=["unit", "seed"]
+    )
+    def test_what_protected_somebody_else_or_nobody_is_not_paid_for_twice(self, tmp_path, first, match):
+        path = tmp_path / "journal"
+        frame = FRAME.assign(person=[f"p{i // 3}" for i in range(len(FRAME))])
+        columns = {**SCHEMA.columns, "person": st.Identifier()}
+        records, persons = st.Schema(columns), st.Schema(columns, unit="person", rows_per_unit=3)
+        st.Independent(budget=BUDGET, journal=path, **first).fit(frame, records)
+        before = path.read_bytes()
+
+        larger = st.Independent(budget=st.Budget.zcdp(1.0, 1e-5), journal=path)
+        with pytest.raises(BudgetError, match=match):
+            larger.fit(frame, persons)
+
+        assert path.read_bytes() == before
 
 
 class TestFailureProbabilities:

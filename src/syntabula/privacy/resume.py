@@ -49,7 +49,7 @@ from syntabula.errors import BudgetError, ReleaseFileError, ResumeError
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.events import Event, ExactEvent
 from syntabula.privacy.ledger import REMEDY, Ledger, Token
-from syntabula.privacy.noise import NoiseSource
+from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.rules import RULES, failure_of
 from syntabula.privacy.units import RECORD, Unit
 
@@ -79,23 +79,44 @@ def open_ledger(
         unit: Whom the budget protects; a single record by default.
 
     Raises:
-        BudgetError: If earlier runs had no privacy, so that no budget holds for all of them.
+        BudgetError: If earlier runs had no privacy, seeded noise or another unit, so that no budget holds for all of
+            them.
         BudgetExceededError: If earlier runs left less than a hundredth; nothing was written.
         ResumeError: If the last run of the journal differs from this one, or the journal does not describe it.
     """
     resumed = resume and journal is not None and _is_begun(journal, facts)
     first = journal.runs[-1].first if journal is not None and resumed else None
-    earlier = () if journal is None else journal.records[:first]
-    if budget.currency != "none" and any(isinstance(record.event, ExactEvent) for record in earlier):
-        raise BudgetError(
-            "the journal has exact answers of an earlier run without privacy, so that no budget holds for all of its "
-            "runs; give this run a journal of its own"
-        )
+    if journal is not None and budget.currency != "none":
+        _check_earlier(journal, first, facts, unit)
     ledger = Ledger(budget, journal, replay_from=first, unit=unit)
     ledger.require_allowance()
     if journal is not None and not resumed:
         journal.record_run(facts)
     return ledger
+
+
+def _check_earlier(journal: MemoryJournal, first: int | None, facts: Mapping[str, str], unit: Unit) -> None:
+    """Refuse to add up what runs before the spend number `first` cost, where they promised something else."""
+    earlier, runs = journal.records[:first], journal.runs
+    ends = [*(run.first for run in runs[1:]), len(earlier)]
+    found = [run.facts for run, end in zip(runs, ends, strict=False) if run.first < end]
+    if earlier and (not runs or runs[0].first):
+        found.append({})  # spends from before runs were recorded, which protect a record
+    units = {run.get("unit", "").rpartition(", at most ")[0] for run in found}
+    seeded = SeededNoise.name
+    problem = ""
+    if any(isinstance(record.event, ExactEvent) for record in earlier):
+        problem = "exact answers of an earlier run without privacy"
+    elif facts.get("noise") != seeded and any(run.get("noise") == seeded for run in found):
+        problem = "answers of an earlier run with seeded noise, which protects nobody"
+    elif units - {unit.column or ""}:
+        (other, *_) = sorted(units - {unit.column or ""})
+        whom = f"all rows with one {other!r}" if other else "one record"
+        problem = f"answers of an earlier run that protects {whom}, where this one protects {unit.short}"
+    if problem:
+        raise BudgetError(
+            f"the journal has {problem}, so that no budget holds for all of its runs; give this run a journal of its own"
+        )
 
 
 def failure_before(journal: MemoryJournal | None, *, resume: bool) -> Fraction:
