@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,13 @@ class TestChoice:
 
         assert chosen(release) == "mst"
         assert "aim was left out, as it may take 48" in release.privacy.choice.reason
+
+    def test_a_limit_on_memory_that_is_replaced_holds_no_longer(self) -> None:
+        little = auto(memory_mb=200.0)
+
+        more = replace(little, memory_mb=auto().memory_mb)
+
+        assert more.plan(schema()).steps == auto().plan(schema()).steps != little.plan(schema()).steps
 
     @pytest.mark.thorough
     def test_the_chosen_method_learns(self) -> None:

@@ -75,7 +75,7 @@ class Auto(Marginal):
         if self.whole_budget.currency != "none":
             return super().chosen_for(table)
 
-        return chosen_without_privacy(self, self.selector, table)
+        return chosen_without_privacy(self, self.selector.within(self.memory_mb), table)
 
 
 _FEWEST_COLUMNS = 3

@@ -185,15 +185,15 @@ class Marginal(Synthesizer):
             if isinstance(value, str):
                 object.__setattr__(self, part, load(part, value)())
         super().__post_init__()
-        assert not isinstance(self.selector, str)
-        object.__setattr__(self, "selector", self.selector.within(self.memory_mb))
 
     @property
     def learner(self) -> Learner:
-        """The two parts together."""
+        """The two parts together, with the limit on memory."""
         assert not isinstance(self.selector, str)
         assert not isinstance(self.model, str)
-        return MarginalLearner(selector=self.selector, model=self.model)
+        checked = MarginalLearner(selector=self.selector, model=self.model)
+        # The field stays as it was given, so that `dataclasses.replace` with another limit has it.
+        return replace(checked, selector=checked.selector.within(self.memory_mb))
 
     @property
     def weighs_codes(self) -> bool:
