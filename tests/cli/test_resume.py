@@ -228,6 +228,20 @@ class TestOwnFiles:
         assert "--save 'out.syn' exists already" in ran.err
         assert not Path("out.csv").exists()
 
+    def test_those_of_another_content_of_the_same_file_of_options_are_in_the_way(self, folder, run) -> None:
+        words, options = (*FAST, "--options", "o.yaml", *OUTPUTS), Path("o.yaml")
+        options.write_text("options: {bins: 9}\n")
+        assert run(*words, "--quiet").code == 0
+        os.unlink("out.csv")
+        options.write_text("options: {bins: 5}\n")
+
+        ran = run(*words, "--resume")
+
+        assert ran.code == 6
+        assert "--save 'out.syn' exists already" in ran.err
+        options.write_text("options: {bins: 9}  # as before\n")
+        assert run(*words, "--resume").code == 0
+
     @pytest.mark.parametrize("name", ["out.syn", "out.csv", "statement.txt"])
     def test_what_somebody_changed_is_no_longer_the_runs_own(self, folder, run, name: str) -> None:
         assert run(*FAST, *OUTPUTS, "--quiet").code == 0

@@ -304,9 +304,12 @@ class FilesOfRun:
     @classmethod
     def of(cls, request: Request, table: Path, schema: Schema | None, *, strict: bool) -> FilesOfRun:
         """Return the files of a command that fits a synthesizer to a table."""
+        from syntabula.cli.request import read_options
         from syntabula.privacy.resume import fingerprint
 
         asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in _MAY_DIFFER}
+        if request.options_file is not None:
+            asked["options_file"] = read_options(request.options_file, "--options")
         declared = None if schema is None else schema.to_json()
         return cls(request.journal, fingerprint([asked, declared, str(table.absolute()), strict]))
 
@@ -346,4 +349,4 @@ class FilesOfRun:
 
 
 _MAY_DIFFER = ("journal", "resume", "schema_file", "workers")
-"""Fields of a request that may differ between a run and the one that resumes it; the schema's content may not."""
+"""Fields of a request that may differ between a run and the one that resumes it; the content of files may not."""
