@@ -259,6 +259,36 @@ class TestStudyFile:
             read_study(tmp_path / "ours.txt")
 
 
+class TestCandidate:
+    def test_options_that_change_later_are_those_of_no_row(self) -> None:
+        options: dict[str, Any] = {}
+        rows = []
+        for rounds in (5, 20):
+            options |= {"max_rounds": rounds, "workload": [["age", "sex"]]}
+            rows.append(Candidate(method="aim", options=options, label=f"{rounds} rounds"))
+        bins = {"threshold": "fraction"}
+        binning = Binning(options=bins)
+        scores = {"tvd-2": {"cliques": [["age", "sex"]]}}
+        study = Study(**PLAIN, score_options=scores)  # type: ignore[arg-type]
+
+        options["workload"][0].append("income")
+        bins["threshold"] = "other"
+        scores["tvd-2"]["cliques"].clear()
+
+        assert [row.options["max_rounds"] for row in rows] == [5, 20]
+        assert rows[1].options["workload"] == [["age", "sex"]]
+        assert binning.options == {"threshold": "fraction"}
+        assert study.score_options == {"tvd-2": {"cliques": [["age", "sex"]]}}
+
+    def test_a_label_that_nobody_gave_follows_the_method(self) -> None:
+        row, named = Candidate(method="aim", preset="margnet"), Candidate(method="aim", label="ours")
+
+        assert replace(row, method="mst").label == "mst (margnet)"
+        assert replace(row, preset="").label == "aim"
+        assert replace(named, method="mst").label == "ours"
+        assert row.with_settings("census", 1.0).label == row.label == "aim (margnet)"
+
+
 class TestCells:
     def test_a_key_hashes_all_but_the_label(self) -> None:
         study = Study(**PLAIN)  # type: ignore[arg-type]

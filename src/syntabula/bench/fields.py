@@ -28,7 +28,14 @@ def _words(value: object) -> str:
 def _mapping(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise TypeError
-    return value
+    # A copy, so that what changes later is no option of a row that is named already.
+    return {name: _copied(inner) for name, inner in value.items()}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _copied(inner) for name, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _target(value: object) -> object:
