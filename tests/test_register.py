@@ -19,6 +19,9 @@ from syntabula.models import base
 TAKEN: list[tuple[Kind, str, str]] = [
     ("synthesizer", "aim", "the method 'aim'"),
     ("synthesizer", "DP_CTGAN", "the method 'ctgan'"),
+    ("synthesizer", "margnetq", "the method 'margnet-q'"),
+    ("synthesizer", "RAPPlusPlus", "the method 'rap++'"),
+    ("selector", "SpanningTree", "the selector 'spanning_tree'"),
     ("selector", "one-way", "the selector 'one_way'"),
     ("model", "pgm", "the model 'pgm'"),
     ("model", "adversarial", "the model of records 'adversarial'"),
@@ -113,6 +116,21 @@ def test_a_session_takes_no_name_of_ours_either(kind: Kind, name: str, part: str
 
     with pytest.raises(ArgumentError, match=f"the name '{name}' belongs to syntabula"):
         st.register(kind, name)(session)
+
+
+def test_of_two_names_that_stand_for_each_other_a_session_takes_the_first_alone() -> None:
+    original = _register.load("selector", "one_way")
+    first, second = (type(name, (original,), {"__module__": __name__}) for name in ("First", "Second"))
+    st.register("selector", "my-own")(first)
+
+    for name in ("my_own", "My-Own"):
+        with pytest.raises(ArgumentError, match=f"the name '{name}' belongs to .*test_register:First"):
+            st.register("selector", name)(second)
+
+    assert _register.load("selector", "my_own") is first
+    # A notebook's cell that runs again with the other spelling.
+    again = st.register("selector", "my_own")(type("First", (original,), {"__module__": __name__}))
+    assert _register.load("selector", "my-own") is again
 
 
 def test_no_two_parts_of_ours_have_one_name() -> None:

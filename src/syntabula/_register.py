@@ -181,7 +181,7 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
             )
         home = f"{part.__module__}:{part.__qualname__}"
         taken = _of_ours(kind).get(_plain(name)) or next(
-            (e for e in entries(kind, asked=name) if name == e.key), None
+            (e for e in entries(kind, asked=name) if _plain(name) == _plain(e.key)), None
         )
         if taken is not None and taken.home != home:
             raise ArgumentError(
@@ -189,6 +189,8 @@ def register(kind: Kind, key: str | None = None) -> Callable[[PartT], PartT]:
             )
         summary = (part.__doc__ or "Registered in this session.").strip().splitlines()[0]
         made = Entry(kind=kind, key=name, name=part.__name__, home=home, summary=summary)
+        for known in [k for k in _of_session if k[0] == kind and _plain(k[1]) == _plain(name)]:
+            del _of_session[known]
         _of_session[kind, name] = made, part
         return part
 
@@ -242,7 +244,11 @@ def _of_ours(kind: Kind) -> dict[str, Entry]:
     ours = [entry for entry in (*BUILT_IN, *UNLISTED) if entry.kind in kinds]
     if kind == "metric":
         ours += import_module("syntabula.metrics.registry").BUILT_IN
-    return {_plain(name): entry for entry in ours for name in (entry.key, *entry.aliases)}
+    names = {_plain(name): entry for entry in ours for name in (entry.key, *entry.aliases)}
+    if kind != "metric":  # of which several are of one class
+        spelled = [(name, entry) for entry in ours for name in (entry.name, entry.home.partition(":")[2])]
+        names = {_plain(name): entry for name, entry in spelled} | names
+    return names
 
 
 @cache
