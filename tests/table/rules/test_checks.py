@@ -178,3 +178,14 @@ def test_texts_of_a_list_are_compared_with_the_column_before_it_alone():
     assert Schema(columns, rules=Rules(require=["t in (s, 'z')"])).compiled_rules
     with pytest.raises(SchemaError, match="'x' is no category of column 't'"):
         Schema(columns, rules=Rules(require=["t in (s, 'x')"]))
+
+
+def test_a_rule_is_checked_for_each_type_of_the_labels():
+    rules = Rules(require=["x + y > 2"])
+
+    def schema(labels):
+        return Schema({"x": Categorical(labels), "y": Numeric(0, 10, integer=True)}, rules=rules)
+
+    schema([0, 1])
+    with pytest.raises(SchemaError, match="BOOLEAN"):
+        schema([False, True])

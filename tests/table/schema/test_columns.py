@@ -239,6 +239,13 @@ class TestCategorical:
         assert type(Categorical((np.int64(1), np.int64(2))).categories[0]) is int
         assert type(Categorical((np.str_("a"),)).categories[0]) is str
 
+    def test_labels_of_another_type_make_another_column(self):
+        columns = [Categorical(labels) for labels in ([0, 1], [False, True], [0.0, 1.0])]
+
+        assert len(set(columns)) == len(columns)
+        assert columns[0] == Categorical((np.int8(0), 1)) != Categorical([0, 1], nullable=True)
+        assert columns[0] != Categorical([0, 1]).labels
+
 
 class TestTimes:
     def test_dates_are_counted_from_1970(self):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, get_args
 
 from syntabula._arguments import count, shown
@@ -103,6 +103,16 @@ class Categorical(ColumnBase):
         if kinds == {int}:
             self._check_width()
         self._check_missing_text()
+
+    def __eq__(self, other: object) -> bool:
+        return self._stated() == other._stated() if isinstance(other, Categorical) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._stated())
+
+    def _stated(self) -> tuple[object, ...]:
+        # In Python 1 equals True and 1.0, but columns of these are read, compared and computed otherwise.
+        return (self.label_type, *(getattr(self, f.name) for f in fields(self)))
 
     def writes(self, text: str) -> bool:
         """Return whether a text is a category, or is read as one."""
