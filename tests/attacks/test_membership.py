@@ -186,6 +186,15 @@ class TestNoLeak:
         assert found.ceiling == pytest.approx(1 / (1 + math.exp(-3)))
         assert not found.refutes_claim
 
+    def test_the_claim_of_a_method_is_its_epsilon_and_delta_however_they_are_given(self):
+        for given in ({"epsilon": 2.0, "delta": 1e-4}, {"budget": st.Budget(2.0, 1e-4)}):
+            found = st.attack(table(), st.Independent(**given), SCHEMA, attacks=["range"], n_shadows=8)[
+                "range"
+            ]
+
+            assert (found.epsilon, found.delta) == (2.0, 1e-4)
+            assert found.ceiling < 1
+
     @pytest.mark.thorough
     def test_a_false_claim_is_refuted(self):
         @dataclass(frozen=True)

@@ -137,7 +137,8 @@ def attack(
         identity=game.identity,
         progress=progress,
     )
-    budget = getattr(synthesizer, "budget", None)
+    # Ours state the budget of epsilon and delta there; others may have one of their own.
+    budget = getattr(synthesizer, "whole_budget", getattr(synthesizer, "budget", None))
     features = np.split(shadows.values, np.cumsum(lengths)[:-1], axis=1)
     return {
         item.key: judge(
