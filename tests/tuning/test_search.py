@@ -39,10 +39,10 @@ SCHEMA = st.Schema(
 )
 
 
-def search(**given):
+def search(method: st.Synthesizer | None = None, **given):
     options = {"schema": SCHEMA, "space": SPACE, "objective": QUICK, "trials": 4}
     options |= {"finalists": 0, "is_public": True}
-    return st.tune(st.MST(epsilon=4.0), people(), **options | given)
+    return st.tune(method or st.MST(epsilon=4.0), people(), **options | given)
 
 
 class TestAuto:
@@ -286,6 +286,13 @@ class TestTune:
 
         assert found.default.value != once.default.value
         assert found.trials[0].values == once.trials[0].values
+
+    def test_a_method_with_a_seed_has_other_noise_in_each_fit_too(self):
+        seeded, plain = (search(st.MST(epsilon=4.0, seed=seed), trials=1, repeats=2) for seed in (3, None))
+
+        assert [t.value for t in (seeded.default, *seeded.trials)] == [
+            t.value for t in (plain.default, *plain.trials)
+        ]
 
     def test_a_bad_trial_is_given_up_after_its_first_repeats(self, monkeypatch):
         """With the median rule, after five trials, one that is far worse is not fitted again."""

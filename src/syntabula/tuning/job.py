@@ -77,7 +77,8 @@ class Job:
             place: Which of its repeats this is, from 0.
         """
         fits, draws, scores = np.random.SeedSequence([self.seed, number + 1, place]).generate_state(3)
-        seeded = replace(self.method, seed=int(fits)) if self.method.seed is None else self.method
+        # Whatever seed the method has: with one for all fits, options would be chosen by the noise that they share.
+        seeded = replace(self.method, seed=int(fits))
         method = with_values(seeded, values, self.tables.train.n_rows)
         release = method.fit(self.tables.train, self.tables.schema)
         drawn = release.sample(self.tables.train.n_rows, seed=int(draws))

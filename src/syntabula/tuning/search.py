@@ -78,7 +78,7 @@ def tune(
         workers: Number of processes. The suggestions of a single one are repeatable; of several they depend on which
             trial ends first.
         storage: File in which trials are kept, so that the same call goes on after an interruption.
-        seed: Makes suggestions, fits, draws and scores repeatable.
+        seed: Makes suggestions, fits, draws and scores repeatable. Trials do not use a seed that the method has.
         is_public: States that the rows are public, so that no warning is needed.
         progress: Called with a step and the fraction of its trials or fits that are done.
 
