@@ -289,6 +289,17 @@ class TestCandidate:
         assert row.with_settings("census", 1.0).label == row.label == "aim (margnet)"
 
 
+def test_no_two_binnings_have_one_label() -> None:
+    binnings = [Binning(), *(Binning(**{name: value}) for name, value in (  # type: ignore[arg-type]
+        ("bins", 7), ("discretizer", "uniform"), ("options", {"threshold": "fraction"}), ("domain", "found"),
+        ("within", "normal"), ("share", 0.3),
+    ))]  # fmt: skip
+
+    assert len(binnings) == len(fields(Binning)) + 1
+    assert len({binning.label for binning in binnings}) == len(binnings)
+    assert Binning().label == "privtree auto"
+
+
 class TestCells:
     def test_a_key_hashes_all_but_the_label(self) -> None:
         study = Study(**PLAIN)  # type: ignore[arg-type]

@@ -71,11 +71,12 @@ class Binning:
 
     @property
     def label(self) -> str:
-        """Its name in tables: the discretizer and the number of bins, and the domain unless it is public."""
+        """Its name in tables: the discretizer and the number of bins, and whatever else is not as usual."""
         place = "" if self.domain == "public" else f", domain {self.domain}"
         spread = "" if self.within == "even" else f", {self.within} within"
         options = "".join(f", {name} {value}" for name, value in self.options.items())
-        return f"{self.discretizer} {self.bins}{options}{place}{spread}"
+        part = "" if self.share == Binning.share else f", share {self.share:g}"
+        return f"{self.discretizer} {self.bins}{options}{place}{spread}{part}"
 
     def made(self) -> Any:
         """Return the discretizer with its options, or its name if it has none.
