@@ -280,14 +280,6 @@ class TestCandidate:
         assert binning.options == {"threshold": "fraction"}
         assert study.score_options == {"tvd-2": {"cliques": [["age", "sex"]]}}
 
-    def test_a_label_that_nobody_gave_follows_the_method(self) -> None:
-        row, named = Candidate(method="aim", preset="margnet"), Candidate(method="aim", label="ours")
-
-        assert replace(row, method="mst").label == "mst (margnet)"
-        assert replace(row, preset="").label == "aim"
-        assert replace(named, method="mst").label == "ours"
-        assert row.with_settings("census", 1.0).label == row.label == "aim (margnet)"
-
 
 def test_no_two_binnings_have_one_label() -> None:
     binnings = [Binning(), *(Binning(**{name: value}) for name, value in (  # type: ignore[arg-type]

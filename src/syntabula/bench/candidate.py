@@ -104,12 +104,6 @@ class Binning:
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"options": dict(self.options)}
 
 
-class _Derived(str):
-    """A label that nobody gave: `dataclasses.replace` with another method or preset makes another one."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
     """A method with its options: one row of a study.
@@ -139,9 +133,8 @@ class Candidate:
         if self.preset:
             check_preset(self.preset)
         object.__setattr__(self, "epsilons", budgets(self.epsilons))
-        if not self.label or isinstance(self.label, _Derived):
-            label = _Derived(self.method + (f" ({self.preset})" if self.preset else ""))
-            object.__setattr__(self, "label", label)
+        if not self.label:
+            object.__setattr__(self, "label", self.method + (f" ({self.preset})" if self.preset else ""))
 
     @property
     def is_baseline(self) -> bool:
@@ -218,7 +211,7 @@ class Candidate:
         if not self.preset:
             return self
         chosen = {**options_of(self.preset, self.method, dataset, epsilon), **self.options}
-        return replace(self, options=chosen, preset="", label=str(self.label))
+        return replace(self, options=chosen, preset="")
 
 
 def _selector(name: str) -> Any:
