@@ -12,7 +12,7 @@ import syntabula as st
 from syntabula._spaces import Choice, Range
 from syntabula.errors import ArgumentError, SchemaError
 from syntabula.marginals.counting import engine_for
-from syntabula.privacy.noise import number_of_trials
+from syntabula.privacy.noise import SecureNoise, number_of_trials
 from syntabula.table.coding.codec import Codec
 from syntabula.table.read import read
 from syntabula.tuning import private
@@ -156,6 +156,10 @@ class TestTunePrivately:
             tune_privately(st.MST(epsilon=math.inf), table, SCHEMA)
         with pytest.raises(ArgumentError, match="no journal"):
             tune_privately(st.MST(journal=tmp_path / "j"), table, SCHEMA)
+        with pytest.raises(
+            ArgumentError, match="leave out seed: whoever knows it knows the number of trials"
+        ):
+            tune_privately(st.MST(seed=3, noise=SecureNoise()), table, SCHEMA)
         with pytest.raises(SchemaError, match="declares all columns"):
             tune_privately(st.MST(), table, st.Schema({"age": st.Numeric(17, 90)}, others="find"))
         observed = st.Schema({"age": replace(SCHEMA["age"], provenance="observed")}, others="find")

@@ -110,6 +110,10 @@ def tune_privately(
         raise ArgumentError(
             "a private search needs a method with epsilon and delta; without privacy, use `tune` instead"
         )
+    if given.seed is not None and given.noise is not None:
+        raise ArgumentError(
+            "leave out seed: whoever knows it knows the number of trials, whatever noise the fits have"
+        )
     if given.journal is not None:
         raise ArgumentError("a private search takes no journal; leave it out")
     declared = as_schema(schema)
