@@ -94,7 +94,7 @@ def test_parts_of_a_table_agree_and_a_file_keeps_it(release: st.Release, tmp_pat
 def test_other_columns_keep_what_weekdays_tell_of_them() -> None:
     days = pd.bdate_range("2018-01-01", periods=1_000)
     noise = np.random.default_rng(0).normal(0, 0.5, days.size)
-    frame = pd.DataFrame({"day": days, "y": np.clip(days.weekday + noise, -3, 8).round(2)})
+    frame = pd.DataFrame({"day": days, "y": np.clip(days.day_of_week + noise, -3, 8).round(2)})
     day = st.Date(days[0].date(), days[-1].date(), unique=True)
     weekly = st.MST(epsilon=10.0, seed=0).fit(
         frame, st.Schema({"day": day, "y": st.Numeric(-3, 8, decimals=2)})
@@ -103,7 +103,7 @@ def test_other_columns_keep_what_weekdays_tell_of_them() -> None:
     drawn = weekly.sample(1_000, seed=1)
 
     assert drawn["day"].is_unique
-    weekdays = drawn["day"].dt.weekday
+    weekdays = drawn["day"].dt.day_of_week
     # Days that were chosen apart from their rows had 0 and .08.
     assert np.corrcoef(weekdays, drawn["y"])[0, 1] > 0.7
     assert (weekdays > 4).mean() < 0.05
@@ -152,7 +152,7 @@ def test_with_rules_too() -> None:
 
 def test_rows_that_break_a_rule_are_drawn_anew_with_the_values_left() -> None:
     frame = table(730)
-    frame = frame[frame["day"].dt.weekday < 5]
+    frame = frame[frame["day"].dt.day_of_week < 5]
     ruled = st.MST(epsilon=5.0, seed=0).fit(
         frame, st.Schema(schema().columns, rules=st.Rules(require=["isodow(day) <= 5"]))
     )
@@ -162,7 +162,7 @@ def test_rows_that_break_a_rule_are_drawn_anew_with_the_values_left() -> None:
 
         assert len(drawn) == n or (n is None and len(drawn) > 480)
         assert drawn["day"].is_unique
-        assert (drawn["day"].dt.weekday < 5).all()
+        assert (drawn["day"].dt.day_of_week < 5).all()
     with pytest.raises(ResourceError, match="only 521 of 600 rows were found") as refused:
         ruled.sample(600, seed=1)
     assert "given" not in str(refused.value)
