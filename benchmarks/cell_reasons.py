@@ -74,8 +74,6 @@ _NO_TABLE = {
 _TOO_LONG = {
     "affinity-tuned": "too long: tuning eight evaluators took 240 processor seconds on the smallest table and 2,400 "
     "on obesity; fixed ones stand for it",
-    "membership-disclosure": "too long: ten shadow models of CTGAN take 576 processor seconds and more, of "
-    "GReaT 230 to 2,037, on small tables",
 }
 _SELECTIONS = {"aim": "adaptive+pgm", "privmrf": "privmrf+pgm"}
 
