@@ -336,7 +336,7 @@ class TestEarlierRunsOfAnotherPromise:
     PERSONS = Unit("person", 5)
 
     def facts_of(self, unit: Unit = RECORD, noise: str = SecureNoise.name) -> dict[str, str]:
-        stated = {} if unit.column is None else {"unit": f"{unit.column}, at most {unit.rows} rows"}
+        stated = {"unit": unit.fact} if unit.fact else {}
         return FACTS | {"noise": noise} | stated
 
     def after(

@@ -51,7 +51,7 @@ from syntabula.privacy.events import Event, ExactEvent
 from syntabula.privacy.ledger import REMEDY, Ledger, Token
 from syntabula.privacy.noise import NoiseSource, SeededNoise
 from syntabula.privacy.rules import RULES, failure_of
-from syntabula.privacy.units import RECORD, Unit
+from syntabula.privacy.units import RECORD, Unit, column_stated
 
 if TYPE_CHECKING:
     from syntabula.privacy.journal import MemoryJournal, NoisyArray
@@ -102,17 +102,18 @@ def _check_earlier(journal: MemoryJournal, first: int | None, facts: Mapping[str
     found = [run.facts for run, end in zip(runs, ends, strict=False) if run.first < end]
     if earlier and (not runs or runs[0].first):
         found.append({})  # spends from before runs were recorded, which protect a record
-    units = {run.get("unit", "").rpartition(", at most ")[0] for run in found}
+    others = {column_stated(run.get("unit", "")) for run in found} - {unit.column or ""}
     seeded = SeededNoise.name
     problem = ""
     if any(isinstance(record.event, ExactEvent) for record in earlier):
         problem = "exact answers of an earlier run without privacy"
     elif facts.get("noise") != seeded and any(run.get("noise") == seeded for run in found):
         problem = "answers of an earlier run with seeded noise, which protects nobody"
-    elif units - {unit.column or ""}:
-        (other, *_) = sorted(units - {unit.column or ""})
-        whom = f"all rows with one {other!r}" if other else "one record"
-        problem = f"answers of an earlier run that protects {whom}, where this one protects {unit.short}"
+    elif others:
+        other = Unit(min(others) or None)
+        problem = (
+            f"answers of an earlier run that protects {other.short}, where this one protects {unit.short}"
+        )
     if problem:
         raise BudgetError(
             f"the journal has {problem}, so that no budget holds for all of its runs; give this run a journal of its own"

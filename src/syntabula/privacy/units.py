@@ -38,6 +38,8 @@ from numpy.typing import NDArray
 from syntabula.errors import ArgumentError
 from syntabula.marginals.sorted_points import CountedPoints
 
+_AT_MOST = ", at most "
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -69,6 +71,16 @@ class Unit:
         if self.column is None:
             return "one record (one row of the table)"
         return f"all rows with one {self.column!r}, at most {self.rows}"
+
+    @property
+    def fact(self) -> str:
+        """How a journal states it; empty if each record is one."""
+        return "" if self.column is None else f"{self.column}{_AT_MOST}{self.rows} rows"
+
+
+def column_stated(fact: str) -> str:
+    """Return the column in what `Unit.fact` states; empty if each record is a unit."""
+    return fact.rpartition(_AT_MOST)[0]
 
 
 RECORD = Unit()

@@ -12,6 +12,7 @@ from syntabula._version import __version__
 from syntabula.privacy.budget import Budget
 from syntabula.privacy.noise import NoiseSource
 from syntabula.privacy.resume import fingerprint
+from syntabula.synthesizers.plan import unit_of
 from syntabula.synthesizers.settings import Settings
 from syntabula.table.schema.schema import Schema
 
@@ -59,7 +60,7 @@ def _schema_facts(schema: Schema | None) -> dict[str, str]:
     columns = {f"declaration of column {name!r}": fingerprint(text) for name, text in declared.items()}
     found = {} if schema.others is None else {"domain of other columns": "to be found"}
     rules = {} if schema.rules is None else {"rules of the schema": fingerprint(schema.rules.to_json())}
-    unit = {} if schema.unit is None else {"unit": f"{schema.unit}, at most {schema.rows_per_unit} rows"}
+    unit = {"unit": fact} if (fact := unit_of(schema).fact) else {}
     return columns | {"schema": fingerprint([*schema.columns, schema.label])} | found | rules | unit
 
 
